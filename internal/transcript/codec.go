@@ -1,0 +1,176 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Version is the newest entry version that this build reads, and the one it
+// writes.
+const Version = 1
+
+// Schema is the newest transcript schema that this build reads, and the one
+// it writes into session headers.
+const Schema = 1
+
+// line is the stored shape of an entry.
+type line struct {
+	ID     ID             `json:"id"`
+	Parent *ID            `json:"parent,omitempty"`
+	Time   time.Time      `json:"time"`
+	Kind   Kind           `json:"kind"`
+	V      int            `json:"v"`
+	Body   jsontext.Value `json:"body"`
+}
+
+// kindInfo says how bodies of a kind are made and to which family they belong.
+type kindInfo struct {
+	kind Kind
+	node bool
+	make func() Body
+}
+
+// kinds is the kind table.
+func kinds(k Kind) (kindInfo, bool) {
+	switch k {
+	case "open":
+		return kindInfo{k, false, func() Body { return new(Open) }}, true
+	case "session":
+		return kindInfo{k, false, func() Body { return new(Session) }}, true
+	case "arrive":
+		return kindInfo{k, false, func() Body { return new(Arrive) }}, true
+	case "leaf":
+		return kindInfo{k, false, func() Body { return new(Leaf) }}, true
+	case "label":
+		return kindInfo{k, false, func() Body { return new(Label) }}, true
+	case "facts":
+		return kindInfo{k, true, func() Body { return new(Facts) }}, true
+	case "deliver":
+		return kindInfo{k, true, func() Body { return new(Deliver) }}, true
+	case "resume":
+		return kindInfo{k, true, func() Body { return new(Resume) }}, true
+	case "request":
+		return kindInfo{k, true, func() Body { return new(Request) }}, true
+	case "assistant":
+		return kindInfo{k, true, func() Body { return new(Answer) }}, true
+	case "fail":
+		return kindInfo{k, true, func() Body { return new(Fail) }}, true
+	case "intent":
+		return kindInfo{k, true, func() Body { return new(Intent) }}, true
+	case "result":
+		return kindInfo{k, true, func() Body { return new(Result) }}, true
+	case "abort":
+		return kindInfo{k, true, func() Body { return new(Abort) }}, true
+	case "settled":
+		return kindInfo{k, true, func() Body { return new(Settled) }}, true
+	}
+	return kindInfo{}, false
+}
+
+func (*Open) kind() Kind      { return "open" }
+func (*Session) kind() Kind   { return "session" }
+func (*Arrive) kind() Kind    { return "arrive" }
+func (*Leaf) kind() Kind      { return "leaf" }
+func (*Label) kind() Kind     { return "label" }
+func (*Facts) kind() Kind     { return "facts" }
+func (*Deliver) kind() Kind   { return "deliver" }
+func (*Resume) kind() Kind    { return "resume" }
+func (*Request) kind() Kind   { return "request" }
+func (*Answer) kind() Kind    { return "assistant" }
+func (*Fail) kind() Kind      { return "fail" }
+func (*Intent) kind() Kind    { return "intent" }
+func (*Result) kind() Kind    { return "result" }
+func (*Abort) kind() Kind     { return "abort" }
+func (*Settled) kind() Kind   { return "settled" }
+func (u *Unknown) kind() Kind { return u.Name }
+
+func (*Open) node() bool      { return false }
+func (*Session) node() bool   { return false }
+func (*Arrive) node() bool    { return false }
+func (*Leaf) node() bool      { return false }
+func (*Label) node() bool     { return false }
+func (*Facts) node() bool     { return true }
+func (*Deliver) node() bool   { return true }
+func (*Resume) node() bool    { return true }
+func (*Request) node() bool   { return true }
+func (*Answer) node() bool    { return true }
+func (*Fail) node() bool      { return true }
+func (*Intent) node() bool    { return true }
+func (*Result) node() bool    { return true }
+func (*Abort) node() bool     { return true }
+func (*Settled) node() bool   { return true }
+func (u *Unknown) node() bool { return u.IsTree }
+
+// writing lets invalid UTF-8 become U+FFFD, so that no text that reached the
+// log can make a line unreadable.
+var writing = jsonv2.JoinOptions(
+	jsontext.AllowInvalidUTF8(true),
+	jsonv2.Deterministic(true),
+)
+
+// Encode returns the entry's line with its "\n".
+func Encode(e Entry) ([]byte, error) {
+	l := line{ID: e.ID, Time: e.Time, Kind: e.Kind(), V: e.V}
+	if e.IsNode() {
+		l.Parent = &e.Parent
+	}
+	if u, ok := e.Body.(*Unknown); ok {
+		l.Body = jsontext.Value(u.Body)
+	} else {
+		b, err := jsonv2.Marshal(e.Body, writing)
+		if err != nil {
+			return nil, fmt.Errorf("entry %s (%s): %w", e.ID, e.Kind(), err)
+		}
+		l.Body = b
+	}
+	b, err := jsonv2.Marshal(l, writing)
+	if err != nil {
+		return nil, fmt.Errorf("entry %s (%s): %w", e.ID, e.Kind(), err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Decode reads one line, with or without its "\n".
+func Decode(b []byte) (Entry, error) {
+	var l line
+	if err := jsonv2.Unmarshal(bytes.TrimSuffix(b, []byte("\n")), &l); err != nil {
+		return Entry{}, fmt.Errorf("not an entry: %w", err)
+	}
+	if l.ID.IsZero() || l.Kind == "" {
+		return Entry{}, errors.New("not an entry: no id or kind")
+	}
+	if l.V > Version {
+		return Entry{}, fmt.Errorf("entry %s (%s) has version %d; this build reads up to %d: use a newer gamma", l.ID, l.Kind, l.V, Version)
+	}
+	e := Entry{ID: l.ID, Time: l.Time, V: l.V}
+	if l.Parent != nil {
+		e.Parent = *l.Parent
+	}
+	info, ok := kinds(l.Kind)
+	if !ok {
+		e.Body = &Unknown{Name: l.Kind, IsTree: l.Parent != nil, Body: json.RawMessage(l.Body)}
+		return e, nil
+	}
+	if info.node != (l.Parent != nil) {
+		return Entry{}, fmt.Errorf("entry %s (%s): a node has a parent and a session record has none", l.ID, l.Kind)
+	}
+	e.Body = info.make()
+	if err := jsonv2.Unmarshal(l.Body, e.Body); err != nil {
+		return Entry{}, fmt.Errorf("entry %s (%s): body: %w", l.ID, l.Kind, err)
+	}
+	return e, e.check()
+}
+
+// check refuses what JSON allows and the log doesn't.
+func (e Entry) check() error {
+	if s, ok := e.Body.(*Session); ok && s.Schema > Schema {
+		return fmt.Errorf("the session has transcript schema %d; this build reads up to %d: use a newer gamma", s.Schema, Schema)
+	}
+	return nil
+}

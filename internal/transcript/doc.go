@@ -1,0 +1,33 @@
+// Package transcript holds the record of a session: the kinds of entries, how
+// an entry is stored as a line, the walk along a branch, and how entries
+// become messages for the model. It decides nothing: which entry comes next
+// is the session package's matter.
+//
+// # Lines
+//
+// A session's log is a sequence of lines over one or more segment files
+// (package disk). Each line is one JSON object, UTF-8, ended by "\n":
+//
+//	{"id":"2-17","parent":"1-16","time":"2026-11-30T15:04:05.123Z","kind":"assistant","v":1,"body":{…}}
+//
+// "id" is <epoch>-<seq>; seq counts 1, 2, 3 … over the whole log and epoch is
+// the number of the segment. "parent" is set for nodes only, and is "" for
+// the first node of a branch that starts at the root. Two families:
+//
+//   - session records belong to the session on all branches and are folded
+//     in log order: open, session, arrive, leaf, label;
+//   - nodes have a parent and are folded along the path from the root to the
+//     leaf: facts, deliver, resume, request, assistant, fail, intent, result,
+//     abort, settled.
+//
+// Compatibility: a kind that this build doesn't know is kept (Unknown) and
+// has no effect; an unknown field of a known body is ignored; a line with a
+// "v" newer than Version or a session header with a newer schema is refused
+// with the number named. A line is refused, too, when it isn't one JSON
+// object, has a duplicate name, or isn't UTF-8.
+//
+// # Errors
+//
+// Decode returns errors that say what is wrong with the line; the caller adds
+// file, line and offset. Encode fails only for values that JSON can't hold.
+package transcript

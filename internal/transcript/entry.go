@@ -1,0 +1,371 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// ID names an entry: the epoch of the owner that wrote it and its position in
+// the session's log (1, 2, 3 …, counted over all segments). It prints as
+// "<epoch>-<seq>". The zero ID stands for "none".
+type ID struct{ Epoch, Seq int }
+
+// String returns "<epoch>-<seq>", or "" for the zero ID.
+func (id ID) String() string {
+	if id == (ID{}) {
+		return ""
+	}
+	return strconv.Itoa(id.Epoch) + "-" + strconv.Itoa(id.Seq)
+}
+
+// ParseID reads what String prints.
+func ParseID(s string) (ID, error) {
+	if s == "" {
+		return ID{}, nil
+	}
+	e, q, ok := strings.Cut(s, "-")
+	epoch, err1 := strconv.Atoi(e)
+	seq, err2 := strconv.Atoi(q)
+	if !ok || err1 != nil || err2 != nil || epoch < 1 || seq < 1 {
+		return ID{}, fmt.Errorf("entry id %q: want <epoch>-<seq>", s)
+	}
+	return ID{epoch, seq}, nil
+}
+
+// MarshalText is String.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText is ParseID.
+func (id *ID) UnmarshalText(b []byte) (err error) { *id, err = ParseID(string(b)); return err }
+
+// IsZero reports whether id names no entry.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Kind is an entry's kind; the package comment has the table.
+type Kind string
+
+// Entry is one record of a session's log.
+type Entry struct {
+	ID     ID
+	Parent ID // of a node: the node before it on its branch; zero for session records and the first node
+	Time   time.Time
+	V      int // version of the body's shape and of its rendering
+	Body   Body
+}
+
+// Kind returns the body's kind.
+func (e Entry) Kind() Kind { return e.Body.kind() }
+
+// IsNode reports whether the entry is a node of the tree (folded along the
+// path) and not a session record (folded in log order on every branch).
+func (e Entry) IsNode() bool { return e.Body.node() }
+
+// Body is what an entry says: one of the pointer types of this file, or
+// *Unknown for kinds of a newer build.
+type Body interface {
+	kind() Kind
+	node() bool
+}
+
+// Open is the first line of each segment: an owner took the session.
+type Open struct {
+	Segment int     `json:"segment"` // the segment's number = token = epoch
+	Prev    *Sealed `json:"prev,omitempty"`
+	Why     OpenWhy `json:"why"`
+	Owner   Owner   `json:"owner"`
+	Build   string  `json:"build"` // version of the binary
+}
+
+// OpenWhy says what the owner came for.
+type OpenWhy string
+
+// The reasons. Under OpenDeposit the core appends what arrives and starts
+// nothing.
+const (
+	OpenStart   OpenWhy = "start"
+	OpenWake    OpenWhy = "wake"
+	OpenDeposit OpenWhy = "deposit"
+)
+
+// Sealed fixes how far the predecessor segment counts: bytes beyond Length
+// are never read, so an owner that lost its lock writes where nobody reads.
+type Sealed struct {
+	Token  int    `json:"token"`
+	Length int64  `json:"length"` // bytes, always at the end of a whole record
+	SHA256 string `json:"sha256"` // of those bytes, hex
+}
+
+// Owner tells people which process wrote a segment.
+type Owner struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+}
+
+// Session is the header, the second entry of a session.
+type Session struct {
+	Session   string      `json:"session"` // UUIDv7
+	Schema    int         `json:"schema"`  // of the transcript; a newer one is refused
+	Variant   string      `json:"variant"`
+	Mark      string      `json:"mark"`  // never shown to clients, tools or exports
+	Model     string      `json:"model"` // PROVIDER/NAME
+	Workspace string      `json:"workspace"`
+	Label     string      `json:"label,omitempty"`
+	Digests   Digests     `json:"digests"`
+	Preloaded []SkillFact `json:"preloaded,omitempty"`
+}
+
+// Digests are the SHA-256 (hex) of what the build put into the prefix.
+type Digests struct {
+	Root    string `json:"root"`
+	Variant string `json:"variant"`
+	Tools   string `json:"tools"`
+}
+
+// Class says how an arrival is delivered.
+type Class string
+
+// The classes.
+const (
+	ClassPrompt Class = "prompt" // starts a run; during a run it waits for a stop, one a stop
+	ClassSteer  Class = "steer"  // before the next model call
+	ClassAnswer Class = "answer" // a form was answered or dismissed: like a steer
+	ClassFollow Class = "follow" // when the run has stopped
+	ClassNext   Class = "next"   // with the next delivery that holds a person's message
+	ClassStep   Class = "step"   // a workflow step's prompt: alone, its own run
+)
+
+// Arrive says that something for the model arrived. It has no place in the
+// conversation until a Deliver gives it one.
+type Arrive struct {
+	AID     string `json:"aid"` // the caller's idempotency id
+	Class   Class  `json:"class"`
+	Human   bool   `json:"human,omitempty"`   // a person's words
+	Trusted bool   `json:"trusted,omitempty"` // the harness's words
+	Inject  string `json:"inject,omitempty"`  // injection kind (I1), "" for people's words
+	From    string `json:"from,omitempty"`    // where foreign words came from
+	Text    string `json:"text"`
+	Step    *Step  `json:"step,omitempty"`
+}
+
+// Step ties a prompt to an attempt of a workflow node.
+type Step struct {
+	Run        string `json:"run"`
+	Node       string `json:"node"`
+	Attempt    string `json:"attempt"`
+	Completion string `json:"completion"` // submit | assistant
+}
+
+// Leaf moves the branch to an earlier node (zero: before the first).
+type Leaf struct {
+	To  ID     `json:"to"`
+	Why string `json:"why"`
+}
+
+// FactsPart says which part of the session facts a Facts entry holds.
+type FactsPart string
+
+// The parts. Session and date are the harness's own words; agents and catalog
+// are foreign words (AGENTS.md, skill descriptions) and rendered as data.
+const (
+	FactsSession FactsPart = "session"
+	FactsDate    FactsPart = "date"
+	FactsAgents  FactsPart = "agents"
+	FactsCatalog FactsPart = "catalog"
+)
+
+// Facts holds words that belong to the context as such.
+type Facts struct {
+	Part   FactsPart `json:"part"`
+	Text   string    `json:"text"`
+	Digest string    `json:"digest"` // SHA-256 of what the text was made from
+	// Later is set when an earlier entry of the part stands on the branch: it
+	// is then rendered as an update.
+	Later bool `json:"later,omitempty"`
+}
+
+// Deliver takes arrivals out of the queue and gives them their place. It
+// begins a run if there is none; the run's id is this entry's id.
+type Deliver struct {
+	Arrivals []ID `json:"arrivals"`
+	Run      ID   `json:"run"` // zero in the entry that begins the run
+	// Early: these words were waiting when a blocking yield came; a fixed
+	// trusted note in front of them says so.
+	Early bool `json:"early,omitempty"`
+}
+
+// Resume continues an interrupted run.
+type Resume struct {
+	Run ID     `json:"run"`
+	By  string `json:"by"`
+}
+
+// Request says that a model call is about to start.
+type Request struct {
+	For    string `json:"for"`    // turn
+	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
+	Items  int    `json:"items"`  // messages
+	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding
+	Break  string `json:"break,omitempty"`
+}
+
+// Answer is an assistant message.
+type Answer struct {
+	Request  ID         `json:"request"`
+	Parts    []llm.Part `json:"parts"` // calls carry our ids
+	Stop     llm.Stop   `json:"stop"`
+	Usage    llm.Usage  `json:"usage"`
+	Provider string     `json:"provider"`
+	Model    string     `json:"model"`
+	Response string     `json:"response,omitempty"` // the provider's id
+}
+
+// Fail is a failed attempt at an answer.
+type Fail struct {
+	Request   ID        `json:"request"`
+	Class     llm.Class `json:"class"`
+	Status    int       `json:"status,omitempty"`
+	Code      string    `json:"code,omitempty"`
+	Phase     llm.Phase `json:"phase,omitempty"`
+	Message   string    `json:"message"`
+	Partial   string    `json:"partial,omitempty"` // for people, never sent
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	Usage     llm.Usage `json:"usage,omitzero"`
+}
+
+// Intent says that a tool with this call is about to run.
+type Intent struct {
+	Call   string `json:"call"`
+	Tool   string `json:"tool"`
+	Digest string `json:"digest"`         // SHA-256 of the arguments, hex
+	Safe   bool   `json:"safe,omitempty"` // may run again after a crash
+	Lock   string `json:"lock,omitempty"` // at most one open intent of a key runs
+}
+
+// Outcome of a call.
+type Outcome string
+
+// The outcomes. Unknown: the tool was started and nobody saw its end.
+const (
+	OutcomeOK      Outcome = "ok"
+	OutcomeError   Outcome = "error"
+	OutcomeUnknown Outcome = "unknown"
+)
+
+// Output is what a tool gives back.
+type Output struct {
+	Outcome Outcome `json:"outcome"`
+	Text    string  `json:"text"` // what the model reads
+	// Details are for people and clients, never for the model: a diff, an
+	// exit code. Each tool documents its own shape.
+	Details json.RawMessage `json:"details,omitempty"`
+	// Seen: file revisions (opaque) that the model knows from now on, by
+	// workspace path.
+	Seen   map[string]string `json:"seen,omitempty"`
+	Skills []SkillFact       `json:"skills,omitempty"`
+}
+
+// SkillFact records an activation.
+type SkillFact struct {
+	Name   string   `json:"name"`
+	Type   string   `json:"type"`          // workflow | reference
+	Digest string   `json:"digest"`        // SHA-256 of the body, hex
+	Blob   string   `json:"blob"`          // content address of the body
+	For    string   `json:"for,omitempty"` // the skill that required it
+	Steps  []string `json:"steps,omitempty"`
+}
+
+// Result answers a call. The facts it carries take effect with it.
+type Result struct {
+	Call string `json:"call"`
+	Output
+	Terminate bool         `json:"terminate,omitempty"` // the run should end with this batch
+	Denied    string       `json:"denied,omitempty"`    // the rule that refused the call
+	NotRun    bool         `json:"notRun,omitempty"`    // the tool was never started
+	Tasks     *TaskList    `json:"tasks,omitempty"`
+	Message   *UserMessage `json:"message,omitempty"`
+}
+
+// TaskList is the whole list after a change.
+type TaskList struct {
+	Revision int    `json:"revision"`
+	Items    []Task `json:"items"`
+}
+
+// Task is one item of the list.
+type Task struct {
+	ID      string `json:"id"`
+	Content string `json:"content"`
+	Label   string `json:"label,omitempty"` // what people see
+	Status  string `json:"status"`          // pending | in_progress | complete | blocked
+	Reason  string `json:"reason,omitempty"`
+	Step    string `json:"step,omitempty"` // skill#step
+}
+
+// UserMessage is a message that the model sent to the user by message_user.
+type UserMessage struct {
+	Text       string      `json:"text"`
+	Block      bool        `json:"block,omitempty"` // a yield
+	Reason     string      `json:"reason,omitempty"`
+	Deviations []Deviation `json:"deviations,omitempty"`
+}
+
+// Deviation from a required step of a workflow skill.
+type Deviation struct {
+	Skill string `json:"skill"`
+	Step  string `json:"step"`
+	Kind  string `json:"kind"` // optional | unrecoverable
+	Cause string `json:"cause"`
+}
+
+// Abort ends the run as soon as its tools have stopped.
+type Abort struct {
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
+}
+
+// Reason says why a run settled.
+type Reason string
+
+// The reasons.
+const (
+	Done            Reason = "done"
+	Yield           Reason = "yield"
+	NoYield         Reason = "no_yield"
+	Length          Reason = "length"
+	ContentFilter   Reason = "content_filter"
+	Aborted         Reason = "aborted"
+	Interrupted     Reason = "interrupted"
+	ModelError      Reason = "error"
+	ModelIncomplete Reason = "incomplete"
+	Limit           Reason = "limit"
+	CrashLoop       Reason = "crash_loop"
+	ContextOverflow Reason = "context_overflow"
+)
+
+// Settled ends a run.
+type Settled struct {
+	Run     ID     `json:"run"`
+	Reason  Reason `json:"reason"`
+	Detail  string `json:"detail,omitempty"` // which limit; the provider's message
+	Answer  ID     `json:"answer,omitzero"`  // the last plain answer of the run
+	Adopted bool   `json:"adopted,omitempty"`
+	More    bool   `json:"more,omitempty"` // a queued message starts the next run at once
+	Attempt string `json:"attempt,omitempty"`
+}
+
+// Label names the session for people.
+type Label struct {
+	Text string `json:"text"`
+}
+
+// Unknown keeps an entry of a kind that this build doesn't know.
+type Unknown struct {
+	Name   Kind
+	IsTree bool // it had a parent
+	Body   json.RawMessage
+}

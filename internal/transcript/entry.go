@@ -182,7 +182,8 @@ const (
 type Facts struct {
 	Part   FactsPart `json:"part"`
 	Text   string    `json:"text"`
-	Digest string    `json:"digest"` // SHA-256 of what the text was made from
+	Digest string    `json:"digest"`         // SHA-256 of Text, hex
+	Date   string    `json:"date,omitempty"` // the date that the text tells
 	// Later is set when an earlier entry of the part stands on the branch: it
 	// is then rendered as an update.
 	Later bool `json:"later,omitempty"`
@@ -210,6 +211,7 @@ type Request struct {
 	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
 	Items  int    `json:"items"`  // messages
 	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding
+	Prefix string `json:"prefix"` // SHA-256 of root prompt, variant and tools, hex
 	Break  string `json:"break,omitempty"`
 }
 

@@ -1,0 +1,43 @@
+// Package crashpoint marks the boundaries between writes, so that a test can
+// stop the program at any of them. In an ordinary build it does nothing and
+// costs nothing. In a build with the tag "crashpoints" the environment
+// variable GAMMA_CRASH_AT=NAME[:N] makes the process kill itself with SIGKILL
+// when it passes the point NAME for the N-th time (the first time, if N isn't
+// given): nothing is flushed, closed or unlocked. A NAME that is not listed
+// here or a bad N ends the process at its first point with exit code 2 and a
+// message, since a test that waits for such a crash would prove nothing.
+//
+// Here marks a point between two steps; Torn marks a write that can be cut
+// in half. The points:
+//
+//	create.dir-made         the session directory exists and is locked, nothing in it
+//	create.segment-created  the first segment exists, empty; the directories are synced
+//	create.torn             half of the opening lines (open, session) is written
+//	create.after-write      the opening lines are written, not synced
+//	create.after-sync       the opening lines are synced, the caller doesn't know yet
+//	open.locked             the lock is held, nothing was read
+//	open.torn-copied        the fragment of a torn tail is copied aside (passed only if there is one)
+//	open.segment-created    the new segment exists, empty; its directory is synced
+//	open.torn               half of the open line is written
+//	open.after-write        the open line is written, not synced
+//	open.after-sync         the open line is synced, the caller doesn't know yet
+//	append.before           nothing of the batch is written
+//	append.torn             half of the batch's bytes is written
+//	append.after-write      the batch is written, not synced
+//	append.after-sync       the batch is synced, the caller doesn't know yet
+//	replace.before-rename   a replacement (todo.json, a blob, a torn tail's copy) is synced under its temporary name
+//	replace.after-rename    it has its name, the directory isn't synced
+package crashpoint
+
+// Variable is the environment variable that names the point to crash at.
+const Variable = "GAMMA_CRASH_AT"
+
+// Names returns the names of all points, in the order of the table above.
+func Names() []string {
+	return []string{
+		"create.dir-made", "create.segment-created", "create.torn", "create.after-write", "create.after-sync",
+		"open.locked", "open.torn-copied", "open.segment-created", "open.torn", "open.after-write", "open.after-sync",
+		"append.before", "append.torn", "append.after-write", "append.after-sync",
+		"replace.before-rename", "replace.after-rename",
+	}
+}

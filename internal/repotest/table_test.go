@@ -1,0 +1,101 @@
+package repotest
+
+import "slices"
+
+// group says which kind of room a package is.
+type group int
+
+const (
+	public  group = iota + 1 // the library
+	core                     // pure: the purity check applies
+	edge                     // carries out effects; may mark crash points
+	command                  // a binary
+	tests                    // looks at the others
+)
+
+// room is a row of the import table: the packages of ours that one package
+// may import, without the module's path. "*" means any.
+type room struct {
+	group group
+	may   []string
+}
+
+// crashpoint is the one package that every edge package may import on top of
+// its row.
+const crashpoint = "internal/crashpoint"
+
+func (r room) allows(pkg string) bool {
+	return slices.Contains(r.may, "*") || slices.Contains(r.may, pkg) || r.group == edge && pkg == crashpoint
+}
+
+// internal returns the names with "internal/" before each.
+func internal(names ...string) []string {
+	for i, n := range names {
+		names[i] = "internal/" + n
+	}
+	return names
+}
+
+// rooms is the import table. A row may stand here before its package exists.
+// When a better room is found, this table and doc/design.md change together.
+func rooms() map[string]room {
+	all := []string{"*"}
+	toolRow := append(internal("session", "skill", "artifact", "document"), "llm")
+	return map[string]room{
+		"workflow":         {public, nil},
+		"workflow/builtin": {public, []string{"workflow"}},
+		"llm":              {public, nil},
+		"yjs":              {public, nil},
+		"wire":             {public, nil},
+
+		"internal/transcript": {core, []string{"llm"}},
+		"internal/skill":      {core, nil},
+		"internal/document":   {core, nil},
+		"internal/artifact":   {core, internal("document")},
+		"internal/uidoc":      {core, append(internal("artifact"), "yjs")},
+		"internal/session":    {core, append(internal("transcript", "skill", "artifact"), "llm")},
+		"internal/flow":       {core, []string{"workflow"}},
+		"internal/view":       {core, append(internal("flow", "transcript", "session"), "workflow")},
+
+		"internal/disk":          {edge, internal("transcript", "artifact", "session")},
+		"internal/store":         {edge, internal("flow", "session")},
+		"internal/provider":      {edge, []string{"llm"}},
+		"internal/tool":          {edge, append(internal("tool/shell", "tool/mcp", "tool/skilldir", "proc"), toolRow...)},
+		"internal/tool/shell":    {edge, internal("proc")},
+		"internal/tool/mcp":      {edge, toolRow},
+		"internal/tool/skilldir": {edge, internal("skill")},
+		"internal/agent":         {edge, append(internal("transcript", "session", "uidoc"), "llm")},
+		"internal/runner":        {edge, append(internal("flow", "proc"), "workflow")},
+		"internal/proc":          {edge, nil},
+		"internal/owner":         {edge, append(internal("transcript", "session"), "wire")},
+		"internal/fakeprovider":  {edge, []string{"llm"}}, // llm: for script files
+		"internal/script":        {edge, []string{"workflow"}},
+		"internal/channel":       {edge, internal("flow")},
+		"internal/host":          {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact"), "workflow")},
+		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
+			"disk", "host", "view", "web"), "wire")},
+		"internal/web":        {edge, nil},
+		"internal/cli":        {edge, all},
+		"internal/crashpoint": {edge, nil},
+
+		"cmd/gamma": {command, all},
+
+		"internal/sim":      {tests, all},
+		"internal/repotest": {tests, nil},
+	}
+}
+
+// variables lists the variables of packages that are allowed, each with its
+// reason. Every one must be set once and never changed.
+func variables() map[string]string {
+	return map[string]string{
+		"internal/transcript.writing": "options of the JSON writer, joined once",
+		"cmd/gamma.version":           "stamped by the linker",
+	}
+}
+
+// longFiles lists the files over 500 lines, each with the reason why it isn't
+// two files.
+func longFiles() map[string]string {
+	return map[string]string{}
+}

@@ -1,0 +1,461 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+var update = flag.Bool("update", false, "rewrite the conversation files")
+
+// A conversation file states events ("> verb …") and, under each, what they
+// led to: the entries of the commit, a refusal, the updates if asked for, and
+// what should be running. Lines that start with "#" are comments. Verbs:
+//
+//	limits turns=N wall=D tokens=N window=N   set limits
+//	deny TOOL                                 refuse a tool by a rule
+//	prompt ID TEXT · steer ID TEXT            a person speaks
+//	inject ID KIND TEXT                       an injection
+//	answer TEXT · length TEXT · filtered TEXT the model stops
+//	calls TOOL ARGS [;; TOOL ARGS …]          the model calls tools
+//	cutcalls …                                the same, cut by the output limit
+//	fail CLASS [STATUS] [after=D]             the try fails
+//	tool N ok|error TEXT                      the N-th call of the batch ends
+//	skill N NAME TYPE                         … and activates a skill
+//	abort · resume · tick D                   D passes
+//	crash [N] [WHY]                           the process dies; N entries of the last commit survive; reopened
+//	request · state · updates                 show the next request, the state, the last commit's updates
+//	date D · agents TEXT · catalog TEXT       the session facts from now on
+//
+// Each commit is also cut at every entry (prefix property), and the live
+// state is compared with the fold of the entries (equality property).
+func TestConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversation files: %v", err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { runFile(t, f) })
+	}
+}
+
+func runFile(t *testing.T, file string) {
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newConversation(t)
+	var out strings.Builder
+	for _, line := range strings.Split(strings.TrimRight(string(want), "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "> "):
+			out.WriteString(line + "\n" + c.do(line[2:]))
+		case strings.HasPrefix(line, "#"), line == "":
+			out.WriteString(line + "\n")
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); d != "" {
+		t.Errorf("%s (-want +got):\n%s", file, d)
+	}
+}
+
+type conversation struct {
+	t       *testing.T
+	entries []transcript.Entry
+	s       *State
+	env     Env
+	last    Commit
+	denied  map[string]bool
+}
+
+func testDecls() []llm.Tool {
+	path := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
+	return []llm.Tool{
+		{Name: "read", Schema: path}, {Name: "write", Schema: path}, {Name: "edit", Schema: path},
+		{Name: "bash", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"additionalProperties":false}`)},
+		{Name: "skill", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)},
+	}
+}
+
+func newConversation(t *testing.T) *conversation {
+	box, err := NewToolbox(testDecls())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix, err := NewPrefix("base", box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &conversation{t: t, denied: map[string]bool{}}
+	c.env = Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
+		Facts:  FactsNow{Date: "2026-11-30"},
+		Permit: func(tool string, _ json.RawMessage) (string, bool) { return "deny " + tool, !c.denied[tool] }}
+	c.store(&transcript.Open{Segment: 1, Why: transcript.OpenStart})
+	c.store(&transcript.Session{Session: "s1", Schema: 1, Variant: "base", Mark: "MARK", Workspace: "/w", Digests: prefix.Digests})
+	c.refold()
+	return c
+}
+
+// store appends an entry that the disk writes itself.
+func (c *conversation) store(b transcript.Body) {
+	epoch := 1
+	if o, ok := b.(*transcript.Open); ok {
+		epoch = o.Segment
+	}
+	c.entries = append(c.entries, transcript.Entry{ID: transcript.ID{Epoch: epoch, Seq: len(c.entries) + 1}, Time: c.env.Now, V: 1, Body: b})
+}
+
+func (c *conversation) refold() {
+	s, err := Fold(c.entries)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.s = s
+}
+
+// do carries out one line and returns what it led to.
+func (c *conversation) do(line string) string {
+	verb, rest, _ := strings.Cut(line, " ")
+	switch verb {
+	case "limits":
+		return c.limits(rest)
+	case "deny":
+		c.denied[rest] = true
+	case "date":
+		c.env.Facts.Date = rest
+	case "agents":
+		c.env.Facts.Agents = rest
+	case "catalog":
+		c.env.Facts.Catalog = rest
+	case "request":
+		return c.request()
+	case "state":
+		return c.state()
+	case "updates":
+		return c.updates()
+	case "crash":
+		return c.crash(rest)
+	default:
+		return c.decide(c.event(verb, rest))
+	}
+	return ""
+}
+
+func (c *conversation) event(verb, rest string) Event {
+	a, b, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "prompt":
+		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassPrompt, Human: true, Text: b}}
+	case "steer":
+		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassSteer, Human: true, Text: b}}
+	case "inject":
+		kind, text, _ := strings.Cut(b, " ")
+		in, err := Inject(a, kind, text)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return Arrives{in}
+	case "answer", "length", "filtered":
+		stop := map[string]llm.Stop{"answer": llm.StopEnd, "length": llm.StopLength, "filtered": llm.StopContent}[verb]
+		return c.answer(stop, llm.Part{Type: llm.TextPart, Text: rest})
+	case "calls", "cutcalls":
+		return c.calls(verb, rest)
+	case "fail":
+		return c.fail(rest)
+	case "tool":
+		n, outcome, text := threeWords(rest)
+		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
+	case "skill":
+		n, name, typ := threeWords(rest)
+		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + name,
+			Skills: []transcript.SkillFact{{Name: name, Type: typ, Digest: "d-" + name}}}}
+	case "abort":
+		return Aborts{By: "user"}
+	case "resume":
+		return Resumes{By: "user"}
+	case "tick":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.env.Now = c.env.Now.Add(d)
+		return Tick{}
+	}
+	c.t.Fatalf("unknown verb %q", verb)
+	return nil
+}
+
+func threeWords(s string) (int, string, string) {
+	a, b, _ := strings.Cut(s, " ")
+	d, e, _ := strings.Cut(b, " ")
+	n, _ := strconv.Atoi(a)
+	return n, d, e
+}
+
+func (c *conversation) answer(stop llm.Stop, parts ...llm.Part) Event {
+	return ModelDone{Request: c.s.Req, Response: &llm.Response{Parts: parts, Stop: stop, Provider: "script", Model: "m", Usage: llm.Usage{Input: 100, Output: 10}}}
+}
+
+func (c *conversation) calls(verb, rest string) Event {
+	var parts []llm.Part
+	for _, one := range strings.Split(rest, " ;; ") {
+		name, args, _ := strings.Cut(one, " ")
+		parts = append(parts, llm.Part{Type: llm.CallPart, Call: &llm.Call{Name: name, Arguments: args, ProviderID: "same"}})
+	}
+	if verb == "cutcalls" {
+		return c.answer(llm.StopLength, parts...)
+	}
+	return c.answer(llm.StopTools, parts...)
+}
+
+func (c *conversation) fail(rest string) Event {
+	e := &llm.Error{Message: "provider said no"}
+	for i, w := range strings.Fields(rest) {
+		if after, ok := strings.CutPrefix(w, "after="); ok {
+			e.RetryAfter, _ = time.ParseDuration(after)
+		} else if i == 0 {
+			e.Class = llm.Class(w)
+		} else {
+			e.Status, _ = strconv.Atoi(w)
+		}
+	}
+	return ModelFailed{Request: c.s.Req, Err: e}
+}
+
+func (c *conversation) limits(rest string) string {
+	for _, w := range strings.Fields(rest) {
+		k, v, _ := strings.Cut(w, "=")
+		n, _ := strconv.Atoi(v)
+		switch k {
+		case "turns":
+			c.env.Limits.Turns = n
+		case "tokens":
+			c.env.Limits.Tokens = n
+		case "window":
+			c.env.Window = n
+		case "wall":
+			c.env.Limits.Wall, _ = time.ParseDuration(v)
+		}
+	}
+	return ""
+}
+
+// decide commits an event and checks both properties.
+func (c *conversation) decide(ev Event) string {
+	before := len(c.entries)
+	c.last = Decide(c.s, ev, c.env)
+	c.entries = append(c.entries, c.last.Entries...)
+	c.s = c.last.Next
+	c.equal()
+	c.prefixes(before, ev)
+	return c.show()
+}
+
+var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}), cmp.AllowUnexported(State{})}
+
+func (c *conversation) equal() {
+	c.t.Helper()
+	folded, err := Fold(c.entries)
+	if err != nil {
+		c.t.Fatalf("equality: %v", err)
+	}
+	if d := cmp.Diff(folded, c.s, sameState); d != "" {
+		c.t.Errorf("equality: fold and live state differ (-fold +live):\n%s", d)
+	}
+	checkInvariants(c.t, c.s, c.env)
+}
+
+// prefixes cuts the newest commit at every entry behind the event's own ones;
+// plan must write the same rest.
+func (c *conversation) prefixes(before int, ev Event) {
+	c.t.Helper()
+	own := 1
+	switch ev.(type) {
+	case Tick, Wake:
+		own = 0
+	}
+	for cut := before + own; cut < len(c.entries); cut++ {
+		s, err := Fold(c.entries[:cut])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		got := Decide(s, Tick{}, c.env)
+		if d := cmp.Diff(c.entries[cut:], got.Entries, cmpopts.EquateEmpty()); d != "" {
+			c.t.Errorf("prefix: cut after %s, another rest (-want +got):\n%s", c.entries[cut-1].ID, d)
+		}
+	}
+}
+
+func (c *conversation) crash(rest string) string {
+	why := transcript.OpenStart
+	for _, w := range strings.Fields(rest) {
+		if n, err := strconv.Atoi(w); err == nil {
+			c.entries = c.entries[:len(c.entries)-len(c.last.Entries)+n]
+		} else {
+			why = transcript.OpenWhy(w)
+		}
+	}
+	c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: why})
+	c.refold()
+	return c.decide(Wake{})
+}
+
+func (c *conversation) show() string {
+	var b strings.Builder
+	if err := c.last.Reply.Err; err != nil {
+		fmt.Fprintf(&b, "  refused %s: %s\n", err.Code, err.Message)
+	} else if c.last.Reply.Again {
+		fmt.Fprintf(&b, "  again %s\n", c.last.Reply.ID)
+	}
+	for _, e := range c.last.Entries {
+		fmt.Fprintf(&b, "  %s %s\n", e.ID, describe(e))
+	}
+	for _, d := range Due(c.s, c.env) {
+		if d.Kind == Wait {
+			fmt.Fprintf(&b, "  due timer in %s\n", d.At.Sub(c.env.Now))
+			continue
+		}
+		fmt.Fprintf(&b, "  due %s\n", d.Key)
+	}
+	return b.String()
+}
+
+func describe(e transcript.Entry) string {
+	k := string(e.Kind())
+	switch b := e.Body.(type) {
+	case *transcript.Arrive:
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %q", k, b.AID, b.Class, b.Inject, b.Text))
+	case *transcript.Facts:
+		return fmt.Sprintf("%s %s", k, b.Part)
+	case *transcript.Deliver:
+		early := ""
+		if b.Early {
+			early = " early"
+		}
+		return fmt.Sprintf("%s %v%s", k, b.Arrivals, early)
+	case *transcript.Answer:
+		s := fmt.Sprintf("%s %s", k, b.Stop)
+		for _, p := range b.Parts {
+			if p.Call != nil {
+				s += " " + p.Call.ID + "=" + p.Call.Name
+			}
+		}
+		return s
+	case *transcript.Fail:
+		s := fmt.Sprintf("%s %s", k, b.Class)
+		if !b.NotBefore.IsZero() {
+			s += " wait " + b.NotBefore.Sub(e.Time).String()
+		}
+		return s
+	case *transcript.Intent:
+		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", k, b.Call, b.Tool, b.Lock))
+	case *transcript.Result:
+		first, _, _ := strings.Cut(b.Text, "\n")
+		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)
+	case *transcript.Settled:
+		s := fmt.Sprintf("%s %s", k, b.Reason)
+		if b.Detail != "" {
+			s += fmt.Sprintf(" (%s)", b.Detail)
+		}
+		if b.Adopted {
+			s += " adopted"
+		}
+		if b.More {
+			s += " more"
+		}
+		return s
+	}
+	return k
+}
+
+func (c *conversation) request() string {
+	var b strings.Builder
+	for _, m := range Request(c.s, c.env).Messages {
+		for _, p := range m.Parts {
+			text := p.Text
+			if p.Call != nil {
+				text = p.Call.ID + " " + p.Call.Name + " " + p.Call.Arguments
+			}
+			if p.Result != nil {
+				text = p.Result.CallID + " " + p.Result.Text
+			}
+			fmt.Fprintf(&b, "  %s: %s\n", m.Role, strings.ReplaceAll(text, "\n", "\n    "))
+		}
+	}
+	return b.String()
+}
+
+func (c *conversation) state() string {
+	out := fmt.Sprintf("  %s", c.s.Status(c.env.Now))
+	for _, q := range c.s.Queue {
+		out += " · waits " + q.AID
+	}
+	for _, t := range c.s.Tasks.Items {
+		out += fmt.Sprintf(" · task %s %s", t.ID, t.Status)
+	}
+	for _, k := range c.s.Skills {
+		out += " · skill " + k.Name
+	}
+	return out + "\n"
+}
+
+func (c *conversation) updates() string {
+	var b strings.Builder
+	for _, u := range c.last.Updates {
+		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(strings.Join([]string{u.Type, string(u.Role), u.Inject, u.Call}, " ")))
+	}
+	return strings.ReplaceAll(b.String(), "   ", " ")
+}
+
+// checkInvariants asserts what holds after every commit.
+func checkInvariants(t *testing.T, s *State, env Env) {
+	t.Helper()
+	var bad []error
+	check := func(ok bool, what string) {
+		if !ok {
+			bad = append(bad, errors.New(what))
+		}
+	}
+	check(len(plan(s, env)) == 0, "plan of a planned state returns entries")
+	check(!s.asked() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
+		"a request stands without a run, beside an open call, or behind the model's own words")
+	check(s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit || len(Due(s, env)) > 0, "a run has nothing due")
+	check(s.Run != nil || len(Due(s, env)) == 0, "something is due without a run")
+	pairs := map[string]int{}
+	for i, it := range s.Ctx {
+		for _, p := range it.Msg.Parts {
+			if p.Call != nil {
+				pairs[p.Call.ID]++
+			}
+			if p.Result != nil {
+				pairs[p.Result.CallID]--
+				check(i > 0 && pairs[p.Result.CallID] == 0, "a result without its call before it: "+p.Result.CallID)
+			}
+		}
+	}
+	for id, n := range pairs {
+		check(n == 0 || s.open() > 0, "call without a result in the context: "+id)
+	}
+	if err := errors.Join(bad...); err != nil {
+		t.Error(err)
+	}
+}

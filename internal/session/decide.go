@@ -1,0 +1,159 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// Commit is what one event leads to. The actor appends Entries in one synced
+// write, then takes Next as the state, then publishes Updates and answers
+// with Reply, then starts and cancels effects by Due.
+type Commit struct {
+	Entries []transcript.Entry
+	Updates []Update
+	Next    *State
+	Reply   Reply
+}
+
+// commit is a commit in the making.
+type commit struct {
+	Commit
+	env Env
+}
+
+// Decide returns what the event leads to: its own entries, then whatever the
+// state itself asks for, until it asks for nothing.
+func Decide(s *State, ev Event, env Env) Commit {
+	c := &commit{Commit: Commit{Next: s.fork()}, env: env}
+	c.first(ev)
+	for n := 0; ; n++ {
+		if n > 10_000 {
+			panic(fmt.Sprintf("session: plan does not end at %s, turn %d", c.Next.Leaf, c.Next.Turn))
+		}
+		bodies := plan(c.Next, env)
+		if len(bodies) == 0 {
+			return c.Commit
+		}
+		for _, b := range bodies {
+			c.add(b)
+		}
+	}
+}
+
+// add appends an entry with this body and applies it.
+func (c *commit) add(b transcript.Body) transcript.ID {
+	s := c.Next
+	e := transcript.Entry{ID: transcript.ID{Epoch: s.Epoch, Seq: s.Seq + 1}, Time: c.env.Now, V: transcript.Version, Body: b}
+	if e.IsNode() {
+		e.Parent = s.Leaf
+	}
+	c.Entries = append(c.Entries, e)
+	c.Updates = append(c.Updates, updates(s, e)...)
+	Apply(s, e)
+	return e.ID
+}
+
+// first appends the event's own entries.
+func (c *commit) first(ev Event) {
+	switch ev := ev.(type) {
+	case Arrives:
+		c.arrives(ev)
+	case Resumes:
+		c.resumes(ev)
+	case Aborts:
+		c.aborts(ev)
+	case ModelDone:
+		c.modelDone(ev)
+	case ModelFailed:
+		c.modelFailed(ev)
+	case ToolDone:
+		c.toolDone(ev)
+	}
+}
+
+func (c *commit) arrives(ev Arrives) {
+	if ev.AID == "" {
+		c.Reply.Err = &Refusal{"bad_arrival", "an arrival needs an id"}
+		return
+	}
+	if was, ok := c.Next.Seen[ev.AID]; ok {
+		c.Reply = Reply{ID: was.ID, Again: true}
+		if was.Digest != arrivalDigest(&ev.Arrive) {
+			c.Reply.Err = &Refusal{"conflict", fmt.Sprintf("id %q was used before with other content (entry %s)", ev.AID, was.ID)}
+		}
+		return
+	}
+	a := ev.Arrive
+	c.Reply.ID = c.add(&a)
+}
+
+// arrivalDigest is the digest of all that an arrival says.
+func arrivalDigest(a *transcript.Arrive) [32]byte {
+	b, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // plain strings and booleans
+	}
+	return sha256.Sum256(b)
+}
+
+func (c *commit) resumes(ev Resumes) {
+	if !c.Next.Interrupted() {
+		c.Reply.Err = &Refusal{"not_interrupted", "no run is interrupted"}
+		return
+	}
+	c.add(&transcript.Resume{Run: c.Next.Run.ID, By: ev.By})
+}
+
+func (c *commit) aborts(ev Aborts) {
+	if r := c.Next.Run; r == nil || r.Abort != nil {
+		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
+		return
+	}
+	c.add(&transcript.Abort{By: ev.By, Why: ev.Why})
+}
+
+func (c *commit) modelDone(ev ModelDone) {
+	if !c.Next.asked() || ev.Request != c.Next.Req {
+		return // abandoned: an abort, or an owner before this one
+	}
+	seq := c.Next.Seq + 1
+	r := ev.Response
+	c.add(&transcript.Answer{Request: ev.Request, Parts: withCallIDs(r.Parts, seq), Stop: r.Stop,
+		Usage: r.Usage, Provider: r.Provider, Model: r.Model, Response: r.ID})
+}
+
+// withCallIDs gives each call our own id, c<seq of the answer>.<n>.
+func withCallIDs(parts []llm.Part, seq int) []llm.Part {
+	out := append([]llm.Part(nil), parts...)
+	n := 0
+	for i, p := range out {
+		if p.Type != llm.CallPart {
+			continue
+		}
+		n++
+		call := *p.Call
+		call.ID = fmt.Sprintf("c%d.%d", seq, n)
+		out[i].Call = &call
+	}
+	return out
+}
+
+func (c *commit) modelFailed(ev ModelFailed) {
+	if !c.Next.asked() || ev.Request != c.Next.Req {
+		return
+	}
+	c.add(failure(ev, c.Next.Fails, c.env.Now))
+}
+
+func (c *commit) toolDone(ev ToolDone) {
+	for _, call := range c.Next.Calls {
+		if call.ID == ev.Call && call.Open() && ev.Epoch == c.Next.Epoch && call.Intent != nil {
+			c.add(&transcript.Result{Call: ev.Call, Output: ev.Output})
+			return
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// Package session is the session protocol as a pure core: what a session
+// does next follows from its stored entries alone.
+//
+// Three ideas carry it.
+//
+//  1. A commit is the event's own entries followed by whatever the state
+//     itself asks for: Decide = first(event) ++ plan*. plan looks at nothing
+//     but the state and the Env of the event, so every prefix of a commit,
+//     such as a crash leaves behind, is a state from which plan writes the
+//     same rest. Torn commits need no framing and no recovery code.
+//  2. Effects are a level, not an edge. Due lists what should be running; after
+//     each commit the actor starts what is due and not running, and cancels
+//     what is running and not due. After a crash nothing is running, so the
+//     same comparison starts the right things.
+//  3. The owner's epoch is part of the state. A model call or a tool of an
+//     older epoch is by that fact dead: the model is asked again, and the tool
+//     is closed with "outcome unknown" unless it is safe to repeat.
+//
+// The start of each model call is itself an entry (request): without it the
+// state could not tell "the model is answering this context" from "the model
+// should be asked", and a steer that arrives during an answer would throw the
+// answer away.
+//
+// # Order of writes
+//
+// The actor appends Commit.Entries in one synced write, then takes
+// Commit.Next as its state, then publishes Commit.Updates and answers with
+// Commit.Reply, then reconciles its effects with Due(Next). A failed write
+// stops it. Everything that a client sees is on disk.
+//
+// # Interrupted runs
+//
+// A run whose newest delivery or resume is of an older epoch is interrupted:
+// plan writes nothing for it and nothing is due. A Resumes event continues
+// it; a person's message closes it (results for its open calls, then
+// settled{interrupted}) and starts its own run. Under an owner that opened
+// the session as a deposit nothing starts at all.
+//
+// # Invariants, asserted after each commit in tests
+//
+//   - An arrival is in exactly one place: the queue, one deliver, or removed
+//     by a newer client_view.
+//   - Each call has at most one result; no deliver, request or settled while a
+//     call is open.
+//   - A request in flight implies a run, no open call, and a context whose
+//     last item isn't the model's.
+//   - The live state equals Fold of the entries; plan of a planned state
+//     returns nothing.
+//   - A run always has something due, unless it is interrupted.
+//
+// # Errors
+//
+// An event that the state doesn't take is answered by Reply.Err, a *Refusal
+// with a code; nothing is appended. Reports of effects that are no longer
+// wanted are dropped. Fold returns a *BrokenError for entries that contradict
+// each other. A plan that doesn't end is a fault of this package and panics.
+package session

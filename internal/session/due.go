@@ -1,0 +1,82 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Due lists what should be running in this state. Nothing runs without a run,
+// nor in an interrupted one.
+func Due(s *State, env Env) []Effect {
+	if s.Run == nil || s.Interrupted() {
+		return nil
+	}
+	if s.stopReason(env) != "" {
+		if s.open() == 0 {
+			return nil
+		}
+		return []Effect{timer(s.stopAt(env).Add(grace))}
+	}
+	var due []Effect
+	switch {
+	case s.open() > 0:
+		due = s.dueTools()
+	case s.asked():
+		due = append(due, Effect{Key: "model " + s.Req.String(), Kind: CallModel, Request: s.Req})
+	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore):
+		due = append(due, timer(s.LastFail.NotBefore))
+	}
+	if env.Limits.Wall > 0 {
+		due = append(due, timer(s.Run.Since.Add(env.Limits.Wall)))
+	}
+	return due
+}
+
+// dueTools: each open call with an intent, unless an earlier open one holds
+// its lock key.
+func (s *State) dueTools() []Effect {
+	var due []Effect
+	held := map[string]bool{}
+	for i := range s.Calls {
+		c := &s.Calls[i]
+		if !c.Open() || c.Intent == nil {
+			continue
+		}
+		if lock := c.Intent.Lock; lock != "" {
+			if held[lock] {
+				continue
+			}
+			held[lock] = true
+		}
+		due = append(due, Effect{
+			Key:  fmt.Sprintf("tool %s %d", c.ID, s.Epoch),
+			Kind: RunTool,
+			Tool: &ToolCall{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Seen: s.Revisions, Skills: s.Skills},
+		})
+	}
+	return due
+}
+
+// argsOf turns a checked argument text into JSON.
+func argsOf(text string) json.RawMessage {
+	if text == "" {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(text)
+}
+
+func timer(at time.Time) Effect {
+	return Effect{Key: fmt.Sprintf("timer %d", at.UnixNano()), Kind: Wait, At: at}
+}
+
+// stopAt says when the run began to stop.
+func (s *State) stopAt(env Env) time.Time {
+	if s.Run.Abort != nil {
+		return s.Run.Abort.At
+	}
+	if s.late(env) {
+		return s.Run.Since.Add(env.Limits.Wall)
+	}
+	return env.Now.Add(-grace) // crash loop: nothing of this epoch runs
+}

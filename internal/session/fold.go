@@ -1,0 +1,320 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// BrokenError is a log whose entries contradict each other.
+type BrokenError struct {
+	Entry  transcript.ID
+	Kind   transcript.Kind
+	Reason string
+}
+
+// Error names the entry and what is wrong.
+func (b *BrokenError) Error() string {
+	return fmt.Sprintf("entry %s (%s): %s", b.Entry, b.Kind, b.Reason)
+}
+
+// Fold builds the state from all entries of a session, in log order. Entries
+// that contradict each other give a *BrokenError.
+func Fold(entries []transcript.Entry) (s *State, err error) {
+	s = &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
+	on := onPath(entries)
+	var at transcript.Entry
+	defer func() {
+		if reason, ok := recover().(broken); ok {
+			s, err = nil, &BrokenError{at.ID, at.Kind(), string(reason)}
+		}
+	}()
+	for i, e := range entries {
+		at = e
+		if e.IsNode() && !on[i] {
+			s.applyElsewhere(e)
+			continue
+		}
+		Apply(s, e)
+	}
+	return s, nil
+}
+
+// broken is the reason why an entry can't be applied. Entries from Decide
+// never cause it; Fold turns it into an error.
+type broken string
+
+// needRun refuses entries that only stand inside a run.
+func (s *State) needRun(e transcript.Entry) {
+	switch e.Body.(type) {
+	case *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
+		*transcript.Intent, *transcript.Result, *transcript.Abort, *transcript.Settled:
+		if s.Run == nil {
+			panic(broken("there is no run"))
+		}
+	}
+}
+
+func newBranch() Branch {
+	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}}
+}
+
+// onPath marks the nodes between the root and the leaf. The leaf is the last
+// node, or where a leaf record behind it points.
+func onPath(entries []transcript.Entry) []bool {
+	on := make([]bool, len(entries))
+	at := make(map[transcript.ID]int, len(entries))
+	leaf := -1
+	for i, e := range entries {
+		at[e.ID] = i
+		if l, ok := e.Body.(*transcript.Leaf); ok {
+			leaf = -1
+			if j, ok := at[l.To]; ok {
+				leaf = j
+			}
+		} else if e.IsNode() {
+			leaf = i
+		}
+	}
+	for leaf >= 0 {
+		on[leaf] = true
+		next, ok := at[entries[leaf].Parent]
+		if !ok {
+			break
+		}
+		leaf = next
+	}
+	return on
+}
+
+// applyElsewhere folds a node of another branch: what it says about the whole
+// session.
+func (s *State) applyElsewhere(e transcript.Entry) {
+	s.Seq = e.ID.Seq
+	switch b := e.Body.(type) {
+	case *transcript.Deliver:
+		s.take(b.Arrivals)
+	case *transcript.Answer, *transcript.Fail:
+		s.Tries["turn"]++
+	}
+}
+
+// Apply folds one entry into s. The live path and Fold both use it.
+func Apply(s *State, e transcript.Entry) {
+	s.Seq = e.ID.Seq
+	if e.IsNode() {
+		s.Leaf = e.ID
+	}
+	s.needRun(e)
+	switch b := e.Body.(type) {
+	case *transcript.Open:
+		s.Epoch, s.Why = b.Segment, b.Why
+	case *transcript.Session:
+		s.Header = *b
+		s.Skills = append(s.Skills, b.Preloaded...)
+	case *transcript.Label:
+		s.Label = b.Text
+	case *transcript.Leaf:
+		s.Generation++
+	case *transcript.Arrive:
+		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
+		s.enqueue(Arrival{e.ID, *b})
+	case *transcript.Facts:
+		s.applyFacts(e.ID, b)
+	case *transcript.Deliver:
+		s.applyDeliver(e, b)
+	case *transcript.Resume:
+		s.Run.Epoch, s.Run.Since = e.ID.Epoch, e.Time
+		s.Run.Resumes++
+	case *transcript.Request:
+		s.Req, s.InTurn = e.ID, true
+		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
+	case *transcript.Answer:
+		s.applyAnswer(e.ID, b)
+	case *transcript.Fail:
+		s.Req = transcript.ID{}
+		s.Fails, s.LastFail = s.Fails+1, b
+		s.Tries["turn"]++
+		s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+	case *transcript.Intent:
+		c := s.call(b.Call)
+		c.Intent, c.Epoch = b, e.ID.Epoch
+	case *transcript.Result:
+		s.applyResult(e.ID, b)
+	case *transcript.Abort:
+		s.Run.Abort = &Stopping{e.ID, e.Time}
+		s.Req = transcript.ID{}
+	case *transcript.Settled:
+		s.applySettled(e.ID, b)
+	}
+}
+
+func (s *State) applyFacts(id transcript.ID, f *transcript.Facts) {
+	s.Told[f.Part] = f.Digest
+	if f.Date != "" {
+		s.Date = f.Date
+	}
+	s.show(id, transcript.FactsMessages(f, s.Header.Mark)...)
+}
+
+func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
+	if s.Run == nil {
+		s.Run = &Run{ID: e.ID, Since: e.Time}
+		s.Hold = Hold{}
+		s.Fails, s.LastFail = 0, nil
+	}
+	s.Run.Epoch, s.Run.Yield = e.ID.Epoch, nil
+	s.InTurn = true
+	s.Turn = ModelsTurn
+	if d.Early {
+		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
+	}
+	for _, a := range s.take(d.Arrivals) {
+		if nudge(a.AID) {
+			s.Run.Nudges++
+		}
+		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
+	}
+}
+
+func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
+	s.Req, s.Fails, s.LastFail = transcript.ID{}, 0, nil
+	s.Tries["turn"]++
+	r := s.Run
+	r.Turns++
+	r.Usage, r.Resumes, r.LastFail = r.Usage.Add(a.Usage), 0, nil
+	s.show(id, transcript.AnswerMessage(a))
+	if a.Usage.Input > 0 {
+		s.Known, s.KnownAt = a.Usage.Input+a.Usage.Output, len(s.Ctx)
+	}
+	s.Calls = nil
+	for _, p := range a.Parts {
+		if p.Type == llm.CallPart {
+			s.Calls = append(s.Calls, Call{Call: *p.Call})
+		}
+	}
+	switch {
+	case len(s.Calls) > 0 && a.Stop == llm.StopLength:
+		r.Cut++
+	default:
+		r.Cut = 0
+	}
+	if len(s.Calls) > 0 {
+		s.Turn = ToolsTurn
+		return
+	}
+	s.Turn, s.InTurn = ModelStopped, false
+	r.Answer, r.Text = id, transcript.TextOf(a.Parts)
+	s.stopped = a.Stop
+}
+
+func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
+	c := s.call(b.Call)
+	if c.Result != nil {
+		panic(broken("second result for " + b.Call))
+	}
+	c.Result = b
+	if c.Intent != nil && b.Outcome != transcript.OutcomeUnknown {
+		s.Run.Resumes = 0 // progress: a tool ran to its end
+	}
+	if b.Denied != "" {
+		s.Run.Denials = append(s.Run.Denials, Denial{c.ID, c.Name, b.Denied})
+	}
+	if b.Tasks != nil {
+		s.Tasks = *b.Tasks
+	}
+	if b.Message != nil && b.Message.Block {
+		s.Run.Yield = b.Message
+	}
+	s.activate(b.Skills)
+	if len(b.Seen) > 0 {
+		s.Revisions = cloneMap(s.Revisions)
+		for path, rev := range b.Seen {
+			s.Revisions[path] = rev
+		}
+	}
+	if s.open() == 0 {
+		s.endBatch(id)
+	}
+}
+
+// endBatch puts the results of the batch into the context in source order.
+func (s *State) endBatch(id transcript.ID) {
+	terminate := true
+	for _, c := range s.Calls {
+		s.show(id, transcript.ResultMessage(c.ID, c.Name, c.Result))
+		terminate = terminate && c.Result.Terminate
+	}
+	s.InTurn = false
+	s.Turn = ModelsTurn
+	if terminate {
+		s.Turn = BatchEnded
+	}
+}
+
+func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
+	r := s.Run
+	r.Reason, r.Detail, r.Settled = b.Reason, b.Detail, id
+	s.Last, s.Run, s.Req, s.InTurn = r, nil, transcript.ID{}, false
+	switch b.Reason {
+	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
+		transcript.CrashLoop, transcript.ContextOverflow:
+		s.Hold = Hold{b.Reason, id.Seq}
+	case transcript.Aborted:
+		if r.Abort == nil {
+			panic(broken("settled as aborted without an abort"))
+		}
+		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}
+	}
+}
+
+// show appends messages to the context.
+func (s *State) show(owner transcript.ID, msgs ...llm.Message) {
+	for _, m := range msgs {
+		s.Ctx = append(s.Ctx, Item{owner, m, sizeOf(m)})
+	}
+}
+
+// sizeOf counts the bytes of a message's text.
+func sizeOf(m llm.Message) int {
+	n := 16
+	for _, p := range m.Parts {
+		n += len(p.Text) + len(p.Raw)
+		if p.Call != nil {
+			n += len(p.Call.Name) + len(p.Call.Arguments)
+		}
+		if p.Result != nil {
+			n += len(p.Result.Text)
+		}
+	}
+	return n
+}
+
+// call returns the call of the newest batch with this id.
+func (s *State) call(id string) *Call {
+	for i := range s.Calls {
+		if s.Calls[i].ID == id {
+			return &s.Calls[i]
+		}
+	}
+	panic(broken("no call " + id + " in the newest batch"))
+}
+
+// activate puts skills in force; loading one again replaces its place.
+func (s *State) activate(facts []transcript.SkillFact) {
+	if len(facts) == 0 {
+		return
+	}
+	var keep []transcript.SkillFact
+	for _, old := range s.Skills {
+		again := false
+		for _, f := range facts {
+			again = again || f.Name == old.Name
+		}
+		if !again {
+			keep = append(keep, old)
+		}
+	}
+	s.Skills = append(keep, facts...)
+}

@@ -1,0 +1,53 @@
+package session
+
+import "github.com/gamma-harness/gamma/internal/transcript"
+
+// The injection kinds.
+const (
+	SystemNote       = "system_note"
+	SystemGuidance   = "system_guidance"
+	SystemUpdate     = "system_update"
+	ClientView       = "client_view"
+	ArtifactUpdate   = "artifact_update"
+	WorkspaceUpdate  = "workspace_update"
+	BackgroundResult = "background_result"
+)
+
+// Injection is a row of the kind table.
+type Injection struct {
+	Kind string
+	// Class is the delivery: next (with the next message of a person), steer
+	// (before the next model call) or follow (when the run has stopped).
+	Class transcript.Class
+	// Harness: the body is the harness's own words. Otherwise the body is
+	// foreign and carried as a data block.
+	Harness bool
+	// Meaning is what the root prompt says of the kind.
+	Meaning string
+}
+
+// Injections is the one table of kinds, meanings and deliveries.
+func Injections() []Injection {
+	return []Injection{
+		{SystemNote, transcript.ClassNext, true, "passive context; take it in and go on"},
+		{SystemGuidance, transcript.ClassSteer, true, "an instruction for your next action; apply it first"},
+		{SystemUpdate, transcript.ClassSteer, true, "the platform or a service changed; act, look into it, or say why you dismiss it"},
+		{ClientView, transcript.ClassNext, false, "what the user sees, has in focus or selected; context for their message"},
+		{ArtifactUpdate, transcript.ClassSteer, false, "someone else changed an artifact; read it again before you change it"},
+		{WorkspaceUpdate, transcript.ClassSteer, false, "instructions, configuration or resources of the workspace changed; the new text replaces the old"},
+		{BackgroundResult, transcript.ClassFollow, false, "work that you or the user started earlier ended; review it"},
+	}
+}
+
+// Inject makes the arrival of an injection. An unknown kind is refused with
+// the list of known ones.
+func Inject(aid, kind, text string) (transcript.Arrive, error) {
+	known := ""
+	for _, k := range Injections() {
+		if k.Kind == kind {
+			return transcript.Arrive{AID: aid, Class: k.Class, Trusted: k.Harness, Inject: kind, Text: text}, nil
+		}
+		known += " " + k.Kind
+	}
+	return transcript.Arrive{}, &Refusal{"bad_kind", "unknown injection kind " + quote(kind) + "; known:" + known}
+}

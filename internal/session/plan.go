@@ -1,0 +1,169 @@
+package session
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+const (
+	grace      = 2 * time.Second // for tools to stop after an abort
+	maxNudges  = 2
+	maxResumes = 4 // without progress: the run ends with crash_loop
+	maxCut     = 3 // answers in a row that were cut inside a call
+)
+
+// plan returns the next entries that the state itself asks for: the first
+// rule that fits. It looks at nothing but state and env, so a commit that was
+// cut anywhere is continued by it in the same way.
+func plan(s *State, env Env) []transcript.Body {
+	switch {
+	case s.Header.Session == "" || s.Why == transcript.OpenDeposit:
+		return nil // a deposit starts nothing
+	case s.Run == nil:
+		return planStart(s, env)
+	case s.Interrupted():
+		return planInterrupted(s)
+	case s.open() > 0:
+		return planBatch(s, env)
+	case s.Turn == ModelStopped && s.Run.Abort == nil:
+		return planStopped(s)
+	case s.Turn == BatchEnded && s.Run.Abort == nil:
+		return planBatchEnded(s)
+	case s.stopReason(env) != "":
+		return one(s.settle(s.stopReason(env), ""))
+	}
+	return planTurn(s, env)
+}
+
+func one(b transcript.Body) []transcript.Body { return []transcript.Body{b} }
+
+// stopReason says why the run must stop as soon as its calls are closed, or "".
+func (s *State) stopReason(env Env) transcript.Reason {
+	switch {
+	case s.Run.Abort != nil:
+		return transcript.Aborted
+	case s.Run.Resumes >= maxResumes:
+		return transcript.CrashLoop
+	case s.late(env):
+		return transcript.Limit
+	}
+	return ""
+}
+
+// late reports whether the run's wall time is up.
+func (s *State) late(env Env) bool {
+	return env.Limits.Wall > 0 && !env.Now.Before(s.Run.Since.Add(env.Limits.Wall))
+}
+
+// planStart: no run.
+func planStart(s *State, env Env) []transcript.Body {
+	if !s.starts() {
+		return nil
+	}
+	if f := dueFacts(s, env.Facts); f != nil {
+		return one(f)
+	}
+	return one(&transcript.Deliver{Arrivals: s.pick(func(a Arrival) bool {
+		return steer(a) || follow(a) || prompt(a)
+	})})
+}
+
+// planInterrupted: a run of an earlier owner waits for a resume; a person's
+// message that arrived since closes it.
+func planInterrupted(s *State) []transcript.Body {
+	if !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) {
+		return nil
+	}
+	if c := s.firstOpen(); c != nil {
+		if c.Intent != nil {
+			return one(unknown(c))
+		}
+		return one(notRun(c, "the run was interrupted before this call started"))
+	}
+	return one(s.settle(transcript.Interrupted, ""))
+}
+
+// planBatchEnded: every result of the batch says terminate.
+func planBatchEnded(s *State) []transcript.Body {
+	if s.waits(human) {
+		return one(&transcript.Deliver{Run: s.Run.ID, Early: true, Arrivals: s.pick(func(a Arrival) bool {
+			return steer(a) || prompt(a)
+		})})
+	}
+	return one(s.settle(transcript.Yield, ""))
+}
+
+// planStopped: the model answered without calls.
+func planStopped(s *State) []transcript.Body {
+	r := s.Run
+	switch {
+	case s.stopped == llm.StopLength:
+		return one(s.settle(transcript.Length, ""))
+	case s.stopped == llm.StopContent:
+		return one(s.settle(transcript.ContentFilter, ""))
+	case s.waits(steer):
+		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
+	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }):
+		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
+	case s.working() && r.Nudges < maxNudges:
+		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
+			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Text: nudgeText})
+	case s.working():
+		return one(s.settle(transcript.NoYield, ""))
+	}
+	return one(s.settle(transcript.Done, ""))
+}
+
+const nudgeText = "A task is still in progress. Continue with it, or update the task list, or call message_user with blockOnUser true and a reason."
+
+// planTurn: the model should be asked.
+func planTurn(s *State, env Env) []transcript.Body {
+	switch {
+	case s.asked():
+		return nil // in flight: arrivals wait
+	case s.waits(steer):
+		return one(&transcript.Deliver{Run: s.Run.ID, Arrivals: s.pick(steer)})
+	}
+	if which := s.overLimit(env.Limits); which != "" {
+		return one(s.settle(transcript.Limit, which))
+	}
+	switch {
+	case s.Run.Cut >= maxCut:
+		return one(s.settle(transcript.Length, "the output limit cut "+strconv.Itoa(maxCut)+" answers in a row inside a call"))
+	case s.Fails > 0 && s.LastFail.Class == llm.Overflow:
+		return one(s.settle(transcript.ContextOverflow, s.LastFail.Message))
+	case spent(s):
+		return one(s.settle(failReason(s.LastFail), s.LastFail.Message))
+	case env.Window > 0 && s.Tokens(env) > env.Window:
+		return one(s.settle(transcript.ContextOverflow, tooBig(s.Tokens(env), env.Window)))
+	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore):
+		return nil // the timer wakes us
+	}
+	return one(request(s, env))
+}
+
+// settle makes the settled entry.
+func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled {
+	if why == transcript.Limit && detail == "" {
+		detail = "wall time"
+	}
+	b := &transcript.Settled{Run: s.Run.ID, Reason: why, Detail: detail, Answer: s.Run.Answer}
+	b.Adopted = !b.Answer.IsZero() && b.Answer.Epoch != s.Epoch && why == transcript.Done
+	after := s.fork()
+	after.applySettled(transcript.ID{Epoch: s.Epoch, Seq: s.Seq + 1}, b)
+	b.More = after.starts()
+	return b
+}
+
+// starts reports whether a state without a run has something to start one
+// (I9): a person's words always, and alone if the session is held; a
+// follow-up; a steer while a task is in progress.
+func (s *State) starts() bool {
+	if s.Hold.Reason != "" {
+		return s.waits(func(a Arrival) bool { return a.Human && a.ID.Seq > s.Hold.Seq })
+	}
+	return s.waits(func(a Arrival) bool { return a.Human || follow(a) || (steer(a) && s.working()) })
+}

@@ -1,0 +1,128 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// planBatch: calls are open. First the calls that need no effect are closed,
+// in source order, one a step; then intents are written for all that may run.
+func planBatch(s *State, env Env) []transcript.Body {
+	stop := s.stopReason(env) != ""
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Open() {
+			if r := s.closeCall(c, env, stop); r != nil {
+				return one(r)
+			}
+		}
+	}
+	if stop {
+		return s.planGrace(env)
+	}
+	var intents []transcript.Body
+	for i := range s.Calls {
+		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
+			intents = append(intents, env.Tools.intent(c.Call))
+		}
+	}
+	return intents
+}
+
+// closeCall returns the result of a call that needs no effect, or nil.
+func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
+	if c.Intent != nil {
+		if c.Epoch != s.Epoch && (stop || !c.Intent.Safe) {
+			return unknown(c)
+		}
+		return nil // it is running, or will be
+	}
+	if s.cutAnswer() {
+		return refuse(c, "the answer was cut by the output limit, so this call was not run. Send it again, in smaller pieces if it is large.")
+	}
+	args, err := env.Tools.check(c.Call)
+	if err != nil {
+		return refuse(c, err.Error())
+	}
+	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) {
+		return refuse(c, "message_user with blockOnUser true must be called alone. Nothing was delivered. Call it again by itself.")
+	}
+	if stop {
+		return notRun(c, "the run was stopped before this call started")
+	}
+	if rule, ok := env.Permit(c.Name, args); !ok {
+		r := refuse(c, "not allowed: "+rule)
+		r.Denied = rule
+		return r
+	}
+	return s.coreResult(c, args)
+}
+
+// cutAnswer reports whether the open batch came from an answer that the
+// output limit cut.
+func (s *State) cutAnswer() bool { return s.Run.Cut > 0 }
+
+// planGrace: the run stops. Tools get their cancellation and a grace period;
+// then the harness detaches from them.
+func (s *State) planGrace(env Env) []transcript.Body {
+	if env.Now.Before(s.stopAt(env).Add(grace)) {
+		return nil
+	}
+	if c := s.firstOpen(); c != nil {
+		return one(unknown(c))
+	}
+	return nil
+}
+
+// firstOpen returns the first open call, or nil.
+func (s *State) firstOpen() *Call {
+	for i := range s.Calls {
+		if s.Calls[i].Open() {
+			return &s.Calls[i]
+		}
+	}
+	return nil
+}
+
+func result(c *Call, outcome transcript.Outcome, text string) *transcript.Result {
+	return &transcript.Result{Call: c.ID, Output: transcript.Output{Outcome: outcome, Text: text}}
+}
+
+// unknown closes a call whose end nobody saw.
+func unknown(c *Call) *transcript.Result {
+	return result(c, transcript.OutcomeUnknown, "outcome unknown: this call was started and its end was not seen. It may have taken full, partial or no effect. Look before you repeat it.")
+}
+
+// notRun closes a call that was never started.
+func notRun(c *Call, why string) *transcript.Result {
+	r := result(c, transcript.OutcomeError, "not run: "+why+".")
+	r.NotRun = true
+	return r
+}
+
+// refuse closes a call that can't run as it is.
+func refuse(c *Call, why string) *transcript.Result {
+	r := result(c, transcript.OutcomeError, "error: "+why)
+	r.NotRun = true
+	return r
+}
+
+// blocks reports whether these valid message_user arguments yield.
+func blocks(args json.RawMessage) bool {
+	var a struct{ BlockOnUser bool }
+	return json.Unmarshal(args, &a) == nil && a.BlockOnUser
+}
+
+// intent makes the intent entry of a valid call.
+func (t *Toolbox) intent(c llm.Call) *transcript.Intent {
+	spec := t.byName[c.Name]
+	sum := sha256.Sum256([]byte(c.Arguments))
+	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: hex.EncodeToString(sum[:]), Safe: spec.Safe}
+	if spec.LockPath {
+		in.Lock = lockKey(c.Arguments)
+	}
+	return in
+}

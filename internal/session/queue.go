@@ -1,0 +1,107 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// enqueue puts an arrival behind the others. A client_view removes an older
+// waiting one: only the newest view is worth telling.
+func (s *State) enqueue(a Arrival) {
+	if a.Inject == ClientView {
+		kept := s.Queue[:0:0]
+		for _, q := range s.Queue {
+			if q.Inject != ClientView {
+				kept = append(kept, q)
+			}
+		}
+		s.Queue = kept
+	}
+	s.Queue = append(s.Queue, a)
+}
+
+// take removes the arrivals with these ids and returns them in the order of
+// the ids.
+func (s *State) take(ids []transcript.ID) []Arrival {
+	byID := map[transcript.ID]Arrival{}
+	wanted := map[transcript.ID]bool{}
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	kept := s.Queue[:0:0]
+	for _, q := range s.Queue {
+		if wanted[q.ID] {
+			byID[q.ID] = q
+		} else {
+			kept = append(kept, q)
+		}
+	}
+	s.Queue = kept
+	out := make([]Arrival, 0, len(ids))
+	for _, id := range ids {
+		a, ok := byID[id]
+		if !ok {
+			panic(broken("delivery of " + id.String() + ", which is not waiting"))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// waits reports whether an arrival that fits is in the queue.
+func (s *State) waits(fits func(Arrival) bool) bool {
+	for _, a := range s.Queue {
+		if fits(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func human(a Arrival) bool  { return a.Human }
+func follow(a Arrival) bool { return a.Class == transcript.ClassFollow }
+func steer(a Arrival) bool {
+	return a.Class == transcript.ClassSteer || a.Class == transcript.ClassAnswer
+}
+func prompt(a Arrival) bool { return a.Class == transcript.ClassPrompt }
+
+// pick selects what one delivery takes, in its order: injections first, then
+// people's words, arrival order inside each group. At most one prompt goes
+// along (the oldest), and next-turn items only beside a person's message.
+func (s *State) pick(fits func(Arrival) bool) []transcript.ID {
+	var chosen []Arrival
+	people, prompted := false, false
+	for _, a := range s.Queue {
+		if !fits(a) || (prompt(a) && prompted) {
+			continue
+		}
+		prompted = prompted || prompt(a)
+		people = people || a.Human
+		chosen = append(chosen, a)
+	}
+	var first, last []transcript.ID
+	add := func(a Arrival) {
+		if a.Human {
+			last = append(last, a.ID)
+		} else {
+			first = append(first, a.ID)
+		}
+	}
+	i := 0
+	for _, a := range s.Queue {
+		switch {
+		case i < len(chosen) && chosen[i].ID == a.ID:
+			add(a)
+			i++
+		case people && a.Class == transcript.ClassNext:
+			add(a)
+		}
+	}
+	return append(first, last...)
+}
+
+const nudgePrefix = "nudge:"
+
+// nudge reports whether an arrival id is one of the core's own reminders.
+func nudge(aid string) bool { return strings.HasPrefix(aid, nudgePrefix) }

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// Chain is the digest of a request: sha256(previous ‖ message) over prefix,
+// tools and messages, so that it grows with the context and is never computed
+// over the whole again.
+type Chain struct {
+	Hex   string
+	Items int // messages
+	Bytes int // of their provider-neutral encoding
+}
+
+// Request builds what is sent: the prefix of the variant, the tools, and the
+// context. Nothing else may be read here: no queue, no clock.
+func Request(s *State, env Env) *llm.Request {
+	req := &llm.Request{System: env.Prefix.System, Tools: env.Tools.Decls,
+		Messages: make([]llm.Message, len(s.Ctx))}
+	for i, it := range s.Ctx {
+		req.Messages[i] = it.Msg
+	}
+	req.Settings.CacheKey = cacheKey(s.Header)
+	req.Origin = llm.Origin{Session: s.Header.Session, Label: s.Header.Label, For: "turn", Position: s.Tries["turn"]}
+	return req
+}
+
+// cacheKey: 32 hex digits of the prefix digest and two of the session's, so
+// that sessions of one prefix share a cache and still spread.
+func cacheKey(h transcript.Session) string {
+	prefix := sha256.Sum256([]byte(h.Digests.Root + h.Digests.Variant + h.Digests.Tools))
+	id := sha256.Sum256([]byte(h.Session))
+	return hex.EncodeToString(prefix[:16]) + "-" + hex.EncodeToString(id[:1])
+}
+
+// request makes the request entry for the present context.
+func request(s *State, env Env) *transcript.Request {
+	c := s.chain(env)
+	return &transcript.Request{For: "turn", SHA256: c.Hex, Items: c.Items, Bytes: c.Bytes, Prefix: env.Prefix.Sum, Break: s.brk(env)}
+}
+
+// chain extends the digest of the newest request by what came since.
+func (s *State) chain(env Env) Chain {
+	c := s.Sent
+	if c.Hex == "" || c.Items > len(s.Ctx) || s.brk(env) != "" {
+		c = Chain{Hex: env.Prefix.Sum}
+	}
+	for _, it := range s.Ctx[c.Items:] {
+		b, err := jsonv2.Marshal(it.Msg, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			panic(err) // messages are strings and compact JSON
+		}
+		prev, _ := hex.DecodeString(c.Hex)
+		sum := sha256.Sum256(append(prev, b...))
+		c.Hex, c.Items, c.Bytes = hex.EncodeToString(sum[:]), c.Items+1, c.Bytes+len(b)
+	}
+	return c
+}
+
+// brk names the reason why this request doesn't extend the last one, or "".
+func (s *State) brk(env Env) string {
+	if s.Prefix != "" && s.Prefix != env.Prefix.Sum {
+		return "upgrade"
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package transcript
+
+import (
+	"strings"
+
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// How entries become messages (version 1). A renderer that would write other
+// bytes for a stored entry is a new version and applies to entries of that
+// version only, for the bytes that were sent must be found again.
+//
+// The harness's words go in developer messages, wrapped in a tag that carries
+// the session's mark. Foreign words inside them go in a user message of their
+// own, as an escaped <data> block with the mark. A person's words and tool
+// results are passed on untouched.
+
+// FactsMessages renders session facts.
+func FactsMessages(f *Facts, mark string) []llm.Message {
+	switch f.Part {
+	case FactsSession:
+		return []llm.Message{harness("session_facts", mark, f.Text)}
+	case FactsDate:
+		return []llm.Message{harness("system_note", mark, f.Text)}
+	}
+	from := string(f.Part)
+	switch f.Part {
+	case FactsAgents:
+		from = "AGENTS.md"
+	case FactsCatalog:
+		from = "skill catalog"
+	}
+	body := f.Text
+	if f.Part == FactsAgents {
+		body = Escape(body) // a catalog's descriptions are escaped where it is built
+	}
+	data := dataBlock(from, mark, body)
+	if !f.Later {
+		return []llm.Message{data}
+	}
+	what := harness("workspace_update", mark, "Changed: "+from+". The whole new text follows as data and replaces the old.")
+	return []llm.Message{what, data}
+}
+
+// EarlyNote stands in front of words that were written before a yield.
+func EarlyNote(mark string) llm.Message {
+	return harness("system_note", mark, "The user wrote what follows before seeing your last message to them.")
+}
+
+// ArrivalMessages renders an arrival at its delivery.
+func ArrivalMessages(a *Arrive, mark string) []llm.Message {
+	switch {
+	case a.Inject == "":
+		return []llm.Message{{Role: llm.User, Parts: text(a.Text)}}
+	case a.Trusted:
+		return []llm.Message{harness(a.Inject, mark, Escape(a.Text))}
+	}
+	from := a.From
+	if from == "" {
+		from = a.Inject
+	}
+	return []llm.Message{
+		harness(a.Inject, mark, "The content follows as data."),
+		dataBlock(from, mark, Escape(a.Text)),
+	}
+}
+
+// AnswerMessage renders an assistant message.
+func AnswerMessage(a *Answer) llm.Message {
+	return llm.Message{Role: llm.Assistant, Parts: a.Parts}
+}
+
+// ResultMessage renders the result of a call.
+func ResultMessage(id, tool string, r *Result) llm.Message {
+	return llm.Message{Role: llm.ToolRole, Parts: []llm.Part{{Type: llm.ResultPart,
+		Result: &llm.Result{CallID: id, Name: tool, Text: r.Text, IsError: r.Outcome != OutcomeOK}}}}
+}
+
+// TextOf joins the text parts.
+func TextOf(parts []llm.Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Type == llm.TextPart {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// Escape makes text harmless inside a tag: it can neither close its own tag
+// nor open another.
+func Escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+// escapeAttr is Escape for attribute values.
+func escapeAttr(s string) string {
+	return strings.NewReplacer(`"`, "&quot;", "\n", " ", "\r", " ").Replace(Escape(s))
+}
+
+func text(s string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: s}} }
+
+// harness wraps the harness's own, already safe words.
+func harness(tag, mark, body string) llm.Message {
+	return llm.Message{Role: llm.Developer, Parts: text("<" + tag + ` mark="` + escapeAttr(mark) + "\">\n" + body + "\n</" + tag + ">")}
+}
+
+// dataBlock carries foreign, already escaped words.
+func dataBlock(from, mark, body string) llm.Message {
+	return llm.Message{Role: llm.User, Parts: text(`<data from="` + escapeAttr(from) + `" mark="` + escapeAttr(mark) + "\">\n" + body + "\n</data>")}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -51,10 +52,26 @@ func (c *commit) add(b transcript.Body) transcript.ID {
 	if e.IsNode() {
 		e.Parent = s.Leaf
 	}
+	e = stored(e)
 	c.Entries = append(c.Entries, e)
 	c.Updates = append(c.Updates, updates(s, e)...)
 	Apply(s, e)
 	return e.ID
+}
+
+// stored returns the entry as a reader of the log gets it, so that the live
+// state can't differ from the fold by what a line doesn't hold (broken UTF-8,
+// the spelling of raw JSON, a clock's monotonic part).
+func stored(e transcript.Entry) transcript.Entry {
+	line, err := transcript.Encode(e)
+	if err != nil {
+		panic(err) // raw JSON is checked where it comes in
+	}
+	again, err := transcript.Decode(line)
+	if err != nil {
+		panic(err)
+	}
+	return again
 }
 
 // first appends the event's own entries.
@@ -80,6 +97,7 @@ func (c *commit) arrives(ev Arrives) {
 		c.Reply.Err = &Refusal{"bad_arrival", "an arrival needs an id"}
 		return
 	}
+	ev.Text = strings.ToValidUTF8(ev.Text, "\uFFFD")
 	if was, ok := c.Next.Seen[ev.AID]; ok {
 		c.Reply = Reply{ID: was.ID, Again: true}
 		if was.Digest != arrivalDigest(&ev.Arrive) {
@@ -87,8 +105,7 @@ func (c *commit) arrives(ev Arrives) {
 		}
 		return
 	}
-	a := ev.Arrive
-	c.Reply.ID = c.add(&a)
+	c.Reply.ID = c.add(&ev.Arrive)
 }
 
 // arrivalDigest is the digest of all that an arrival says.
@@ -131,6 +148,9 @@ func withCallIDs(parts []llm.Part, seq int) []llm.Part {
 	out := append([]llm.Part(nil), parts...)
 	n := 0
 	for i, p := range out {
+		if !json.Valid(p.Raw) {
+			out[i].Raw = nil
+		}
 		if p.Type != llm.CallPart {
 			continue
 		}
@@ -152,7 +172,11 @@ func (c *commit) modelFailed(ev ModelFailed) {
 func (c *commit) toolDone(ev ToolDone) {
 	for _, call := range c.Next.Calls {
 		if call.ID == ev.Call && call.Open() && ev.Epoch == c.Next.Epoch && call.Intent != nil {
-			c.add(&transcript.Result{Call: ev.Call, Output: ev.Output})
+			out := ev.Output
+			if !json.Valid(out.Details) {
+				out.Details = nil
+			}
+			c.add(&transcript.Result{Call: ev.Call, Output: out})
 			return
 		}
 	}

@@ -22,7 +22,7 @@ const Schema = 1
 // line is the stored shape of an entry.
 type line struct {
 	ID     ID             `json:"id"`
-	Parent *ID            `json:"parent,omitempty"`
+	Parent *string        `json:"parent,omitzero"` // "" for the first node of its branch
 	Time   time.Time      `json:"time"`
 	Kind   Kind           `json:"kind"`
 	V      int            `json:"v"`
@@ -118,7 +118,8 @@ var writing = jsonv2.JoinOptions(
 func Encode(e Entry) ([]byte, error) {
 	l := line{ID: e.ID, Time: e.Time, Kind: e.Kind(), V: e.V}
 	if e.IsNode() {
-		l.Parent = &e.Parent
+		parent := e.Parent.String()
+		l.Parent = &parent
 	}
 	if u, ok := e.Body.(*Unknown); ok {
 		l.Body = jsontext.Value(u.Body)
@@ -150,7 +151,11 @@ func Decode(b []byte) (Entry, error) {
 	}
 	e := Entry{ID: l.ID, Time: l.Time, V: l.V}
 	if l.Parent != nil {
-		e.Parent = *l.Parent
+		parent, err := ParseID(*l.Parent)
+		if err != nil {
+			return Entry{}, fmt.Errorf("entry %s (%s): parent: %w", l.ID, l.Kind, err)
+		}
+		e.Parent = parent
 	}
 	info, ok := kinds(l.Kind)
 	if !ok {

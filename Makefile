@@ -29,7 +29,9 @@ check: ## gofmt, go vet, staticcheck and the repository's own rules
 	@bad=$$(find . -name node_modules -prune -o -name '*.go' -print0 | xargs -0 gofmt -l); \
 	if [ -n "$$bad" ]; then echo "not formatted, run gofmt -w on:"; echo "$$bad"; exit 1; fi
 	go vet ./...
+	go vet -tags crashpoints ./internal/crashpoint
 	go tool -modfile=tools/go.mod staticcheck ./...
+	go tool -modfile=tools/go.mod staticcheck -tags crashpoints ./internal/crashpoint
 	go test ./internal/repotest
 
 spec: ## write doc/spec.md: which tests show which rule

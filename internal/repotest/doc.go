@@ -22,6 +22,8 @@
 //   - forbidden text, unfinished: no file names a build machine's paths or a
 //     package registry's host; no Go file has a marker of unfinished work.
 //   - sleeps and skips: no test waits by the clock or leaves itself out.
+//   - goroutine leaks: a package that starts goroutines has tests that look
+//     for leaked ones.
 //   - spec index: doc/spec.md says which tests show which rule, and is the
 //     text that "make spec" would write.
 //

@@ -2,6 +2,7 @@ package repotest
 
 import (
 	"go/ast"
+	"slices"
 	"strings"
 )
 
@@ -37,14 +38,15 @@ func checkPackageDocs(t *tree) []string {
 }
 
 // checkExportedDocs wants a comment at each exported name: functions, methods
-// of exported types, types, constants and variables.
+// of exported types, types, constants and variables. The methods of the error
+// interfaces mean the same everywhere and need none.
 func checkExportedDocs(t *tree) []string {
 	var out []string
 	for _, s := range t.production() {
 		for _, d := range s.file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Name.IsExported() && exportedReceiver(d) && !says(d.Doc) {
+				if d.Name.IsExported() && exportedReceiver(d) && !isErrorMethod(d) && !says(d.Doc) {
 					out = append(out, t.at(d, "%s is exported and has no comment", d.Name.Name))
 				}
 			case *ast.GenDecl:
@@ -53,6 +55,10 @@ func checkExportedDocs(t *tree) []string {
 		}
 	}
 	return out
+}
+
+func isErrorMethod(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "Unwrap", "Is", "As"}, d.Name.Name)
 }
 
 // exportedReceiver reports whether d is a function, or a method that a user of

@@ -61,7 +61,8 @@ func purityFaults() []fault {
 		{c, "internal/disk/x.go", "package disk; import _ \"os\"", nil},
 	}
 	for _, imp := range []string{"os", "os/exec", "net", "net/http", "database/sql", "database/sql/driver",
-		"math/rand", "math/rand/v2", "crypto/rand", "context", "sync", "sync/atomic", "io/ioutil"} {
+		"math/rand", "math/rand/v2", "crypto/rand", "context", "sync", "sync/atomic", "io/ioutil",
+		"path/filepath", "syscall", "log", "log/slog", "runtime", "golang.org/x/sys/unix", "github.com/google/uuid"} {
 		out = append(out, fault{c, inSession, `package session; import _ "` + imp + `"`, []string{"may not import " + imp + ":"}})
 	}
 	for _, imp := range []string{"math", "crypto/sha256", "encoding/json", "strings", "time"} {
@@ -76,6 +77,7 @@ func docFaults() []fault {
 		{p, "llm/x.go", "package llm", []string{"llm: the package has no package comment"}},
 		{p, "llm/x.go", "// Package llm is short.\npackage llm", []string{"1 lines and 21 characters"}},
 		{p, "llm/x.go", "// Package llm\n// is\n// short.\npackage llm", []string{"3 lines and 21 characters"}},
+		{p, "llm/x.go", "// Package llm " + strings.Repeat("x", 200) + "\n// is long.\npackage llm", []string{"2 lines and 221 characters"}},
 		{p, "llm/x_test.go", "// Package llm has only a test.\npackage llm", []string{"llm: the package has no package comment"}},
 		{p, "cmd/gamma/main.go", "// Gamma runs agents.\npackage main", nil},
 		{p, "cmd/gamma/main.go", "package main", []string{"no package comment"}},
@@ -88,6 +90,7 @@ func docFaults() []fault {
 		{e, inSession, "package session\n// Kinds.\ntype (\nT int\n)", []string{"T is exported"}},
 		{e, inSession, "package session; const A, b, C = 1, 2, 3", []string{"A is exported", "C is exported"}},
 		{e, inSession, "package session\n// Kinds.\nconst (\nA = 1\n)\nconst B = 2 // B too", nil},
+		{e, inSession, "package session\n// E is e.\ntype E int\nfunc (E) Error() string { return \"\" }\nfunc Error() {}", []string{"x.go:5: Error is exported"}},
 		{e, inTest, "package session; func G() {}", nil},
 	}
 }
@@ -100,6 +103,7 @@ func sizeFaults() []fault {
 	return []fault{
 		{f, inSession, body(499), nil},
 		{f, inSession, body(500), []string{"501 lines; a file over 500"}},
+		{f, "tools/x.go", body(999), []string{"1000 lines; no file"}},
 		{f, inTest, body(799), []string{"800 lines; a file over 500"}},
 		{f, inTest, body(800), []string{"801 lines; no file"}},
 		{n, inSession, body(40), nil},
@@ -123,6 +127,7 @@ func stateFaults() []fault {
 		{c, inSession, `package session; import "errors"; var errA = errors.New("a"); var ErrB = t{}`, nil},
 		{c, inSession, "package session; var _ i = t{}", nil},
 		{c, inSession, "package session\nimport _ \"embed\"\n//go:embed x\nvar x string", nil},
+		{c, inSession, "package session\nimport _ \"embed\"\nvar (\n//go:embed x\nx string\n)", nil},
 		{c, inTest, "package session; var a = 1", nil},
 		{c, inSession, `package session; import _ "image/png"`, []string{`image/png as "_"`}},
 		{c, inSession, `package session; import . "strings"`, []string{`strings as "."`}},
@@ -132,7 +137,7 @@ func stateFaults() []fault {
 }
 
 func textFaults() []fault {
-	const x, u, s = "forbidden text", "unfinished", "sleeps and skips"
+	const x, u, s, l = "forbidden text", "unfinished", "R5 sleeps and skips", "R5 goroutine leaks"
 	return []fault{
 		{x, "README.md", "a\nb /wo" + "rk/main", []string{"README.md:2:"}},
 		{x, "README.md", "/tmp/bash" + "_jobs.0", []string{"path of one machine"}},
@@ -150,6 +155,8 @@ func textFaults() []fault {
 		{s, inTest, "package session\nimport \"testing\"\nfunc f(tb testing.TB) { func() { tb.SkipNow() }() }", []string{"tb.SkipNow"}},
 		{s, inTest, "package session\nimport \"testing\"\nfunc f(t *testing.F) { t.Skipf(\"\") }", []string{"t.Skipf"}},
 		{s, inTest, "package session\nfunc f(d decoder) { d.Skip() }", nil},
+		{l, "internal/disk/x.go", "package disk\nfunc f() { go f() }", []string{"x.go:2: internal/disk starts a goroutine"}},
+		{l, inTest, "package session\nfunc f() { go f() }", nil},
 	}
 }
 
@@ -186,10 +193,55 @@ func TestEachCheckFindsItsFaults(t *testing.T) {
 	}
 }
 
+func TestLongFilesAreListedWithAReason(t *testing.T) {
+	files := sound()
+	files["internal/session/long.go"] = []byte("package session" + strings.Repeat("\n", 600))
+	files["internal/session/longest.go"] = []byte("package session" + strings.Repeat("\n", 900))
+	listed := map[string]string{
+		"internal/session/long.go":    "one table",
+		"internal/session/longest.go": "no reason is enough",
+		"internal/session/session.go": "was long",
+		"internal/session/gone.go":    "was long",
+		"b.go":                        "was long",
+		"c.go":                        "was long",
+	}
+	want := []string{"6 long files are listed", "b.go: there is no", "c.go: there is no", "gone.go: there is no",
+		"longest.go:1: 900 lines; no file", "session.go:1: 7 lines: drop it"}
+	got := fileLengths(mustParse(t, files), listed)
+	if len(got) != len(want) {
+		t.Fatalf("got findings %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("got %q, want %q in it", got[i], want[i])
+		}
+	}
+}
+
+func TestOtherModulesAreNoCodeOfOurs(t *testing.T) {
+	files := sound()
+	files["tools/go.mod"] = []byte("module example.com/m/tools\n")
+	files["tools/deep/x.go"] = []byte("not Go at all")
+	if got := mustParse(t, files).packages(); len(got) != 1 {
+		t.Errorf("got packages %q, want only internal/session", got)
+	}
+}
+
+func TestR5_LeakCheckIsSeenInAnyTestFile(t *testing.T) {
+	files := sound()
+	files["internal/disk/x.go"] = []byte("package disk\nfunc f() { go f() }")
+	files["internal/disk/a_test.go"] = []byte(`package disk_test; import "go.uber.org/goleak"`)
+	files["internal/disk/b_test.go"] = []byte("package disk")
+	if got := checkLeaks(mustParse(t, files)); len(got) != 0 {
+		t.Errorf("got findings %q", got)
+	}
+}
+
 func TestSpecIndex(t *testing.T) {
 	title := func(rule string) string { return `"` + rule + ` clause"` }
 	files := maps.Clone(sound())
-	files[inTest] = []byte("package session\nfunc TestE10_B() { t.Run(" + title("S3") + ") }\nfunc TestE9_A() {}\nfunc TestE10_A() {}\nfunc TestOther() {}\nfunc BenchmarkP4_Open() {}\nvar x = `Z9 no rule`\n")
+	files[inTest] = []byte("package session\nfunc TestE10_B() { t.Run(" + title("S3") + ") }\nfunc TestE9_A() {}\nfunc TestE10_A() {}\nfunc TestOther() {}\nfunc BenchmarkP4_Open() {}\nfunc (x) TestE7_Method() {}\n" +
+		"var x = `Z9 no rule` + `S4 two\nlines` + `S5 a|b` + `S5 a|b`\n")
 	files["internal/session/testdata/deep/K4_body.txtar"] = nil
 	files["internal/session/K5_elsewhere.txt"] = nil
 	files["web/test/ui.spec.ts"] = []byte("test(" + title("U10") + ", async () => {})\nlog('U11 no test')")
@@ -202,9 +254,10 @@ func TestSpecIndex(t *testing.T) {
 	want := specHead + `| D7 | reviewed: one page |
 | E9 | TestE9_A (internal/session/x_test.go) |
 | E10 | TestE10_A, TestE10_B (internal/session/x_test.go) |
-| K4 | K4_body.txtar (internal/session/testdata/deep/K4_body.txtar) |
+| K4 | K4_body.txtar (internal/session/testdata/deep) |
 | P4 | BenchmarkP4_Open (internal/session/x_test.go) |
 | S3 | ` + title("S3") + ` (internal/session/x_test.go) |
+| S5 | "S5 a\|b" (internal/session/x_test.go) |
 | U10 | ` + title("U10") + ` (web/test/ui.spec.ts) |
 `
 	got := tr.specText()

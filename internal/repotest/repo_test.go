@@ -27,7 +27,8 @@ func checks() []check {
 		{"package state", checkState},
 		{"forbidden text", checkText},
 		{"unfinished", checkUnfinished},
-		{"sleeps and skips", checkSleeps},
+		{"R5 sleeps and skips", checkSleeps},
+		{"R5 goroutine leaks", checkLeaks},
 		{"spec index", checkSpec},
 	}
 }

@@ -17,15 +17,22 @@ const (
 )
 
 // checkFileLength keeps files short, tests too.
-func checkFileLength(t *tree) []string {
+func checkFileLength(t *tree) []string { return fileLengths(t, longFiles()) }
+
+// fileLengths finds files that are too long; listed holds the ones that may
+// be long.
+func fileLengths(t *tree, listed map[string]string) []string {
 	var out []string
-	listed := longFiles()
 	if len(listed) > longFileCount {
 		out = append(out, fmt.Sprintf("internal/repotest/table_test.go: %d long files are listed; want at most %d", len(listed), longFileCount))
 	}
+	for _, name := range sortedKeys(listed) {
+		if _, ok := t.files[name]; !ok {
+			out = append(out, name+": there is no such file: drop it from the list of long files")
+		}
+	}
 	for _, s := range t.code {
-		n := t.lines(s.file)
-		n = max(n, strings.Count(string(t.files[s.path]), "\n"))
+		n := strings.Count(string(t.files[s.path]), "\n")
 		_, ok := listed[s.path]
 		switch {
 		case n > fileLines:

@@ -44,7 +44,8 @@ func compareRules(a, b rule) int {
 	return a.number - b.number
 }
 
-// proof is a test that shows a rule.
+// proof is a test that shows a rule: its file (of a conversation, the
+// directory) and its name.
 type proof struct{ file, name string }
 
 // ruleAtStart matches a rule's id where a name begins; the letters are those
@@ -89,7 +90,7 @@ func (t *tree) proofs() map[rule][]proof {
 	for _, name := range sortedKeys(t.files) {
 		dir, base := path.Split(name)
 		if strings.Contains("/"+dir, "/testdata/") {
-			note(name, base, conversation.FindStringSubmatch(base))
+			note(path.Clean(dir), base, conversation.FindStringSubmatch(base))
 		}
 		if strings.HasSuffix(base, ".spec.ts") || strings.HasSuffix(base, ".test.ts") {
 			for _, m := range browser.FindAllStringSubmatch(string(t.files[name]), -1) {

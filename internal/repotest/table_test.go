@@ -57,21 +57,22 @@ func rooms() map[string]room {
 		"internal/flow":       {core, []string{"workflow"}},
 		"internal/view":       {core, append(internal("flow", "transcript", "session"), "workflow")},
 
-		"internal/disk":          {edge, internal("transcript", "artifact", "session")},
-		"internal/store":         {edge, internal("flow", "session")},
-		"internal/provider":      {edge, []string{"llm"}},
-		"internal/tool":          {edge, append(internal("tool/shell", "tool/mcp", "tool/skilldir", "proc"), toolRow...)},
-		"internal/tool/shell":    {edge, internal("proc")},
-		"internal/tool/mcp":      {edge, toolRow},
-		"internal/tool/skilldir": {edge, internal("skill")},
-		"internal/agent":         {edge, append(internal("transcript", "session", "uidoc"), "llm")},
-		"internal/runner":        {edge, append(internal("flow", "proc"), "workflow")},
-		"internal/proc":          {edge, nil},
-		"internal/owner":         {edge, append(internal("transcript", "session"), "wire")},
-		"internal/fakeprovider":  {edge, []string{"llm"}}, // llm: for script files
-		"internal/script":        {edge, []string{"workflow"}},
-		"internal/channel":       {edge, internal("flow")},
-		"internal/host":          {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact"), "workflow")},
+		"internal/disk":           {edge, internal("transcript", "artifact", "session")},
+		"internal/store":          {edge, internal("flow", "session")},
+		"internal/provider":       {edge, []string{"llm"}},
+		"internal/tool":           {edge, append(internal("tool/shell", "tool/mcp", "tool/skilldir", "tool/skilltool", "proc"), toolRow...)},
+		"internal/tool/shell":     {edge, internal("proc")},
+		"internal/tool/mcp":       {edge, toolRow},
+		"internal/tool/skilldir":  {edge, internal("skill")},
+		"internal/tool/skilltool": {edge, toolRow},
+		"internal/agent":          {edge, append(internal("transcript", "session", "uidoc"), "llm")},
+		"internal/runner":         {edge, append(internal("flow", "proc"), "workflow")},
+		"internal/proc":           {edge, nil},
+		"internal/owner":          {edge, append(internal("transcript", "session"), "wire")},
+		"internal/fakeprovider":   {edge, []string{"llm"}}, // llm: for script files
+		"internal/script":         {edge, []string{"workflow"}},
+		"internal/channel":        {edge, internal("flow")},
+		"internal/host":           {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact"), "workflow")},
 		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
 			"disk", "host", "view", "web"), "wire")},
 		"internal/web":        {edge, nil},
@@ -80,16 +81,18 @@ func rooms() map[string]room {
 
 		"cmd/gamma": {command, all},
 
-		"internal/sim":      {tests, all},
-		"internal/repotest": {tests, nil},
+		"internal/sim":       {tests, all},
+		"internal/sim/audit": {tests, all},
+		"internal/repotest":  {tests, nil},
 	}
 }
 
 // variables lists the variables of packages that are allowed, each with its
-// reason. Every one must be set once and never changed.
+// reason.
 func variables() map[string]string {
 	return map[string]string{
 		"internal/transcript.writing": "options of the JSON writer, joined once",
+		"internal/crashpoint.passed":  "counts for the whole process, which it kills; only with the tag crashpoints",
 		"cmd/gamma.version":           "stamped by the linker",
 	}
 }

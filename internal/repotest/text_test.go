@@ -77,6 +77,31 @@ func checkSleeps(t *tree) []string {
 	return out
 }
 
+// checkLeaks wants goleak in the tests of each package that starts
+// goroutines.
+func checkLeaks(t *tree) []string {
+	starts, looks := map[string]ast.Node{}, map[string]bool{}
+	for _, s := range t.code {
+		if s.test {
+			looks[s.dir] = looks[s.dir] || s.localName("go.uber.org/goleak") != ""
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok && starts[s.dir] == nil {
+				starts[s.dir] = g
+			}
+			return true
+		})
+	}
+	var out []string
+	for _, dir := range sortedKeys(starts) {
+		if !looks[dir] {
+			out = append(out, t.at(starts[dir], "%s starts a goroutine and no test of it looks for leaks: call goleak.VerifyTestMain in a TestMain", dir))
+		}
+	}
+	return out
+}
+
 // testHandles returns the names of the file's parameters and variables of
 // testing's types.
 func (s *source) testHandles() []string {

@@ -1,0 +1,153 @@
+// Package cli holds the commands of the gamma binary: their flags, the
+// configuration, and the wiring of the other packages.
+//
+// Main parses the arguments, runs one command and returns the process's exit
+// code: 0 done, 1 error, 2 usage, 3 needs a human, 4 something was denied,
+// 5 a limit was reached, 6 the model's answer was incomplete, 7 the session is
+// locked, 130 interrupted.
+//
+// Results go to standard output, everything else to standard error. An error
+// is one line "gamma: …" that says what failed, where and what to do. With
+// --json, exec ends with a result line also when it fails after its flags
+// were read.
+//
+// Configuration: $GAMMA_HOME/config.yaml, overruled by the environment,
+// overruled by flags.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gamma-harness/gamma/internal/disk"
+)
+
+// app is what a command may use of the world.
+type app struct {
+	ctx     context.Context
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	env     func(string) string
+	cwd     string
+	version string
+	code    int // exit code of a command that ended without an error
+}
+
+// grammar is the command line.
+type grammar struct {
+	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
+	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	Session sessionCmd `cmd:"" help:"List and show sessions."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+	Help    helpCmd    `cmd:"" help:"Show this help, or the help of a command."`
+}
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, version string) int {
+	cwd, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gamma: the current folder can't be read: %v\n", err)
+		return exitError
+	}
+	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		env: os.Getenv, cwd: cwd, version: version}
+	return a.run(args)
+}
+
+func (a *app) run(args []string) int {
+	if len(args) == 0 {
+		args = []string{"help"}
+	}
+	exited := -1
+	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
+		kong.Description("Gamma runs agent sessions that survive crashes and sleep."),
+		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a))
+	if err != nil {
+		panic(err) // the grammar is a constant
+	}
+	k, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".\n", err)
+		return exitUsage
+	}
+	if err := k.Run(); err != nil {
+		return a.fail(err)
+	}
+	return a.code
+}
+
+// fail prints the error and returns its exit code.
+func (a *app) fail(err error) int {
+	fmt.Fprintf(a.stderr, "gamma: %v\n", err)
+	return codeOf(err)
+}
+
+// codeOf maps an error to its exit code.
+func codeOf(err error) int {
+	var usage usageError
+	var locked *disk.LockedError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &locked):
+		return exitLocked
+	}
+	return exitError
+}
+
+// home opens the data directory.
+func (a *app) home() (*disk.Home, error) {
+	dir := a.env("GAMMA_HOME")
+	if dir == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("no data directory: set GAMMA_HOME or HOME: %w", err)
+		}
+		dir = filepath.Join(user, ".gamma")
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.cwd, dir)
+	}
+	return disk.OpenHome(dir)
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(a *app) error {
+	_, err := fmt.Fprintln(a.stdout, "gamma", Version(a.version))
+	return err
+}
+
+// Version returns the stamped version, or what the build knows of itself.
+func Version(stamped string) string {
+	if stamped != "" {
+		return stamped
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"Command to explain."`
+}
+
+// Run shows the help of a command.
+func (h helpCmd) Run(a *app) error {
+	a.code = a.run(append(h.Command, "--help"))
+	return nil
+}

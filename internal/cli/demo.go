@@ -1,0 +1,140 @@
+package cli
+
+import (
+	_ "embed" // the demo's script is a file that people can read
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// demoCmd is gamma demo.
+type demoCmd struct {
+	Dir string `placeholder:"DIR" help:"Make the sample folder here (must not exist). Default: a new temporary folder."`
+}
+
+// Help is the long help.
+func (demoCmd) Help() string {
+	return `Runs a scripted session on a small sample repository: the model's words come from a file, and everything else is real, as in gamma exec. It shows a skill with its checklist, a task list, parallel tools, a progress message, and a yield that waits for your answer. The sample folder and the session stay, so that you can look at them and answer.
+
+Example:
+  gamma demo`
+}
+
+//go:embed demo/script.yaml
+var demoScript string
+
+// demoPrompt is what the demo's user asks.
+const demoPrompt = "Write release notes for everything since the last tag."
+
+// Run is gamma demo.
+func (c demoCmd) Run(a *app) error {
+	dir, err := c.folder()
+	if err != nil {
+		return err
+	}
+	commits, err := sampleRepository(dir)
+	if err != nil {
+		return err
+	}
+	script := demoScript
+	for i, id := range commits {
+		script = strings.ReplaceAll(script, fmt.Sprintf("{{c%d}}", i+1), id)
+	}
+	file := filepath.Join(dir, ".git", "gamma-demo.yaml") // out of the way of git status
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		return err
+	}
+	out := newTextOutput(a.stdout, a.stderr)
+	out.say(bold, "A scripted session: the model's words come from a file; everything else is real.")
+	out.say(dim, "Sample folder: %s\n", dir)
+	out.say(bold, "User: %s", demoPrompt)
+	inside := *a
+	inside.cwd = dir
+	run := &execCmd{Prompt: []string{demoPrompt}, Model: "script:" + file, Variant: "base", Label: "demo", Allow: []string{"bash"}}
+	code, err := run.exec(&inside, out)
+	if err != nil {
+		return err
+	}
+	c.closing(out, dir, file, code)
+	return nil
+}
+
+func (c demoCmd) closing(out *textOutput, dir, file string, code int) {
+	if code != exitHuman {
+		out.say(yellow, "! the demo ended with code %d instead of a question", code)
+	}
+	out.say(dim, "")
+	out.say(bold, "What now")
+	out.say(dim, "  answer:        cd %s && gamma exec --resume %s --allow bash \"2.0.0\"", dir, out.id)
+	out.say(dim, "  the session:   gamma session show %s", out.id)
+	out.say(dim, "  the notes:     %s", filepath.Join(dir, "RELEASE_NOTES.md"))
+	out.say(dim, "  the script:    %s", file)
+	out.say(dim, "  a real model:  OPENAI_API_KEY=… gamma exec \"…\" --allow bash")
+}
+
+func (c demoCmd) folder() (string, error) {
+	if c.Dir == "" {
+		return os.MkdirTemp("", "gamma-demo-")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", fmt.Errorf("sample folder: %w: choose one that doesn't exist yet", err)
+	}
+	return dir, nil
+}
+
+// sampleRepository makes a repository with a tag and three commits behind it,
+// and returns the short ids of the three.
+func sampleRepository(dir string) ([]string, error) {
+	history := []struct{ file, text, message, tag string }{
+		{"README.md", "# abacus\n\nA tiny library that counts.\n\n- `sum(list)`\n", "First release", "v1.0.0"},
+		{"mean.txt", "mean(list) = sum(list) / len(list)\n", "Add mean\n\nReturns the average of a list.", ""},
+		{"sum.txt", "sum(list): 64 bits\n", "Fix the overflow of sum\n\nThe total is kept in 64 bits.", ""},
+		{"sum.txt", "sum(list): 64 bits; fails on an empty list\n", "Fail on an empty list\n\nsum returned 0. Callers must check the list first.", ""},
+	}
+	git := func(args ...string) (string, error) { return runGit(dir, args...) }
+	if _, err := git("init", "-q"); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, h := range history {
+		if err := os.WriteFile(filepath.Join(dir, h.file), []byte(h.text), 0o644); err != nil {
+			return nil, err
+		}
+		for _, args := range [][]string{{"add", "-A"}, {"commit", "-q", "-m", h.message}} {
+			if _, err := git(args...); err != nil {
+				return nil, err
+			}
+		}
+		if h.tag != "" {
+			if _, err := git("tag", h.tag); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		id, err := git("rev-parse", "--short", "HEAD")
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// runGit runs git without the user's own configuration.
+func runGit(dir string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Demo", "GIT_AUTHOR_EMAIL=demo@example.com", "GIT_COMMITTER_NAME=Demo", "GIT_COMMITTER_EMAIL=demo@example.com")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("the demo makes a sample repository with git: git %s: %w: %s", args[0], err, strings.TrimSpace(string(out)))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+// execCmd is gamma exec.
+type execCmd struct {
+	Prompt   []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
+	JSON     bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result."`
+	Resume   string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning of the id will do."`
+	Continue bool     `help:"Go on with the newest session of this folder."`
+	Model    string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: GAMMA_MODEL, then config.yaml."`
+	Variant  string   `help:"Prompt variant of a new session." default:"base"`
+	Label    string   `help:"Name of a new session, for people."`
+	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
+	Allow    []string `placeholder:"TOOL" help:"Allow a tool that would ask (bash). May be given several times."`
+	Deny     []string `placeholder:"TOOL" help:"Refuse a tool. May be given several times."`
+	MaxTurns *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
+}
+
+// Help is the long help.
+func (execCmd) Help() string {
+	return `Runs an agent session on the current folder. The answer goes to standard output, progress to standard error. The session is on disk before each step, so it survives a crash or a kill: go on with --resume.
+
+Examples:
+  gamma exec "Fix the failing test in ./parser" --allow bash
+  gamma exec --json "List the exported functions" | jq -r 'select(.type=="result").text'
+  gamma exec --resume 0192f3 "Now write the tests"
+  gamma exec --resume 0192f3                # after a kill: goes on where it was
+  git diff | gamma exec -                   # the prompt from standard input
+  gamma exec --model script:steps.yaml hi   # offline, with a scripted model
+
+Exit codes: 0 done, 1 error, 2 usage, 3 needs a human, 4 something was denied, 5 a limit was reached, 6 the model's answer was incomplete, 7 the session is in use, 130 interrupted.`
+}
+
+// Run is gamma exec.
+func (c *execCmd) Run(a *app) error {
+	var out output = newTextOutput(a.stdout, a.stderr)
+	if c.JSON {
+		out = newJSONOutput(a.stdout, a.stderr)
+	}
+	code, err := c.exec(a, out)
+	a.code = code
+	if err == nil {
+		return nil
+	}
+	var usage usageError
+	if !errors.As(err, &usage) {
+		out.failed(err, codeOf(err))
+	}
+	return err
+}
+
+func (c *execCmd) exec(a *app, out output) (int, error) {
+	prompt, err := c.prompt(a)
+	if err != nil {
+		return 0, err
+	}
+	l, err := c.open(a, out)
+	if err != nil {
+		return 0, err
+	}
+	defer l.close()
+	return l.drive(prompt)
+}
+
+// prompt reads the prompt; nil means to resume.
+func (c *execCmd) prompt(a *app) (*string, error) {
+	if c.Resume != "" && c.Continue {
+		return nil, usagef("--resume and --continue exclude each other")
+	}
+	text := strings.Join(c.Prompt, " ")
+	if text == "-" {
+		b, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, fmt.Errorf("prompt from standard input: %w", err)
+		}
+		text = string(b)
+	} else if len(c.Prompt) == 0 {
+		if c.Resume != "" || c.Continue {
+			return nil, nil
+		}
+		return nil, usagef("no prompt: gamma exec \"what to do\" (or - to read it from standard input, or --resume ID to go on)")
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, usagef("the prompt is empty")
+	}
+	return &text, nil
+}
+
+// drive starts the session, hands it the prompt or the wish to go on, and
+// waits until it settles.
+func (l *live) drive(prompt *string) (int, error) {
+	l.out.session(wire.Session{Type: "session", Schema: wire.Schema, Session: l.disk.ID,
+		Workspace: l.workspace, Model: l.model.name, Resumed: l.resumed})
+	if prompt == nil && l.quiet() {
+		return l.lastResult()
+	}
+	l.start()
+	stop := l.onSignals()
+	defer stop()
+	if err := l.begin(prompt); err != nil {
+		return 0, err
+	}
+	return l.wait()
+}
+
+// quiet reports whether nothing is to be done without a prompt.
+func (l *live) quiet() bool {
+	probe := session.Decide(l.state.Clone(), session.Wake{}, l.envNow())
+	return l.state.Run == nil && probe.Next.Run == nil
+}
+
+// lastResult prints the result of the newest run again; no model is called.
+func (l *live) lastResult() (int, error) {
+	if l.state.Last == nil {
+		return 0, usagef("session %s has no run to go on with: give a prompt", l.disk.ID)
+	}
+	res, code := resultOf(l.disk.ID, l.state.Last)
+	l.out.result(res)
+	return code, nil
+}
+
+// begin hands over the prompt, or resumes the interrupted run.
+func (l *live) begin(prompt *string) error {
+	var ev session.Event = session.Resumes{By: "user"}
+	if prompt != nil {
+		ev = session.Arrives{Arrive: transcript.Arrive{AID: uuid.NewString(), Class: transcript.ClassPrompt, Human: true, Text: *prompt}}
+	} else if !l.state.Interrupted() {
+		return nil // what waits has started by itself
+	}
+	r, err := l.agent.Send(l.app.ctx, ev)
+	if err != nil {
+		return err
+	}
+	if r.Err != nil {
+		return r.Err
+	}
+	return nil
+}
+
+// wait returns when the session is idle.
+func (l *live) wait() (int, error) {
+	select {
+	case <-l.idle:
+	case <-l.leave:
+		return exitInterrupt, l.left()
+	case <-l.agent.Done():
+		return 0, l.agent.Err()
+	}
+	var last *session.Run
+	if err := l.agent.View(func(s *session.State) { last = s.Last }); err != nil {
+		return 0, err
+	}
+	res, code := resultOf(l.disk.ID, last)
+	l.out.result(res)
+	return code, nil
+}

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/agent"
+	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// live is a session that this process owns and runs.
+type live struct {
+	app       *app
+	out       output
+	disk      *disk.Session
+	state     *session.State // as opened; the agent owns it once it has started
+	agent     *agent.Agent
+	model     chosen
+	tools     *toolbox
+	workspace string
+	resumed   bool
+	env       session.Env // Now and Facts.Date are set for each decision
+	idle      chan struct{}
+	leave     chan os.Signal
+}
+
+// closeWait is how long a leaving process waits for what it cancelled.
+const closeWait = 3 * time.Second
+
+// open creates or opens the session and wires it. Everything that can be
+// wrong with the flags is found before the session exists.
+func (c *execCmd) open(a *app, out output) (*live, error) {
+	home, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	conf, err := loadConfig(home.Dir())
+	if err != nil {
+		return nil, usageError{err}
+	}
+	l := &live{app: a, out: out, idle: make(chan struct{}, 1), leave: make(chan os.Signal, 1)}
+	id, had, err := c.which(a, home)
+	if err != nil {
+		return nil, err
+	}
+	l.workspace, l.resumed = a.cwd, id != ""
+	if l.resumed {
+		l.workspace = had.Workspace
+	}
+	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
+		return nil, err
+	}
+	if err := l.equip(c, home, conf); err != nil {
+		return nil, err
+	}
+	if l.resumed {
+		err = l.reopen(home, id)
+	} else {
+		err = l.create(c, home)
+	}
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// which finds the session to resume; "" for a new one.
+func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Session, err error) {
+	switch {
+	case c.Resume != "":
+		id, err = home.Find(c.Resume)
+	case c.Continue:
+		id, err = home.Newest(a.cwd)
+	default:
+		return "", had, nil
+	}
+	if err != nil {
+		return "", had, err
+	}
+	log, err := home.Tail(id, 1)
+	if err != nil {
+		return "", had, err
+	}
+	return id, log.Header, nil
+}
+
+// equip prepares tools, prefix, limits and facts.
+func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
+	var err error
+	trusted := c.Trust || conf.trusts(l.workspace)
+	l.tools, err = newToolbox(toolConfig{
+		workspace: l.workspace, home: home.Dir(), trusted: trusted, window: l.model.window,
+		secrets: l.app.keys(conf), notice: l.out.notice})
+	if err != nil {
+		return err
+	}
+	prefix, err := session.NewPrefix(c.Variant, l.tools.box)
+	if err != nil {
+		return usageError{err}
+	}
+	permit, err := rules(c.Allow, c.Deny, l.tools.box)
+	if err != nil {
+		return usageError{err}
+	}
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.window,
+		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
+		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
+	return nil
+}
+
+// defaultTurns is the turn limit of a run if nothing else is said.
+const defaultTurns = 200
+
+func limits(b budgets, flag *int, p session.Price) session.Limits {
+	out := session.Limits{Turns: defaultTurns, Wall: b.Wall, Tokens: b.Tokens, Cost: b.Cost, Price: p}
+	if b.Turns != nil {
+		out.Turns = *b.Turns
+	}
+	if flag != nil {
+		out.Turns = *flag
+	}
+	return out
+}
+
+// locale is the user's, by the usual variables.
+func (a *app) locale() string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if v, _, _ := strings.Cut(a.env(name), "."); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func (l *live) owner() transcript.Owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return transcript.Owner{PID: os.Getpid(), Host: host}
+}
+
+// create makes a new session.
+func (l *live) create(c *execCmd, home *disk.Home) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("session id: %w", err)
+	}
+	header := transcript.Session{Session: id.String(), Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
+		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests}
+	l.disk, err = home.Create(header, l.owner(), Version(l.app.version), time.Now().UTC())
+	if err != nil {
+		return err
+	}
+	return l.fold()
+}
+
+// reopen takes over an existing session.
+func (l *live) reopen(home *disk.Home, id string) error {
+	var err error
+	l.disk, err = home.Open(id, transcript.OpenStart, l.owner(), Version(l.app.version), time.Now().UTC())
+	if err != nil {
+		return err
+	}
+	if l.disk.Torn != nil {
+		l.out.notice(l.disk.Torn.String())
+	}
+	return l.fold()
+}
+
+func (l *live) fold() error {
+	s, err := session.Fold(l.disk.Entries)
+	if err != nil {
+		return fmt.Errorf("session %s is damaged: %w. Nothing was changed. Restore it from a backup, or start a new session; gamma session show %s still shows it", l.disk.ID, err, l.disk.ID)
+	}
+	l.state = s
+	l.disk.Entries = nil
+	return l.tools.attach(l.disk)
+}
+
+// envNow is the environment of a decision that is made now.
+func (l *live) envNow() session.Env { return l.envAt(time.Now().UTC()) }
+
+func (l *live) envAt(now time.Time) session.Env {
+	env := l.env
+	env.Now = now
+	env.Facts.Date = now.Local().Format(time.DateOnly)
+	return env
+}
+
+// start brings the session to life.
+func (l *live) start() {
+	l.out.redact(l.state.Header.Mark)
+	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
+		Tools: l.tools, Env: l.envAt, Publish: l.publish})
+}
+
+func (l *live) publish(p agent.Published) {
+	l.out.event(eventOf(p))
+	if p.Type == session.AgentSettled && !p.Settle.More {
+		select {
+		case l.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// onSignals: the first interrupt aborts the run; a second one, or a
+// termination, leaves at once with the run interrupted on disk.
+func (l *live) onSignals() (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ended := make(chan struct{})
+	go func() {
+		aborted := false
+		for {
+			select {
+			case <-ended:
+				return
+			case s := <-signals:
+				if s == os.Interrupt && !aborted {
+					aborted = true
+					l.out.notice("stopping; press Ctrl-C again to leave at once")
+					go l.abort()
+					continue
+				}
+				l.leave <- s
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(ended) }
+}
+
+func (l *live) abort() {
+	r, err := l.agent.Send(context.Background(), session.Aborts{By: "user", Why: "interrupt"})
+	if err == nil && r.Err != nil {
+		l.leave <- os.Interrupt // nothing runs: just leave
+	}
+}
+
+// left says how to go on.
+func (l *live) left() error {
+	return fmt.Errorf("interrupted; go on with: gamma exec --resume %s", l.disk.ID)
+}
+
+// close ends what was opened.
+func (l *live) close() {
+	if l.agent != nil {
+		l.agent.Close(closeWait)
+	}
+	if l.tools != nil {
+		l.tools.close()
+	}
+	if l.disk != nil {
+		if err := l.disk.Close(); err != nil && !errors.Is(err, disk.ErrStopped) {
+			l.out.notice(err.Error())
+		}
+	}
+}
+
+// rules builds the permission of a headless run: what would ask is denied,
+// since nobody can answer.
+func rules(allow, deny []string, box *session.Toolbox) (func(string, json.RawMessage) (string, bool), error) {
+	known := map[string]bool{}
+	for _, d := range box.Decls {
+		known[d.Name] = true
+	}
+	set := func(names []string, flag string) (map[string]bool, error) {
+		out := map[string]bool{}
+		for _, n := range names {
+			if !known[n] {
+				return nil, fmt.Errorf("%s %s: no such tool", flag, n)
+			}
+			out[n] = true
+		}
+		return out, nil
+	}
+	allowed, err := set(allow, "--allow")
+	if err != nil {
+		return nil, err
+	}
+	denied, err := set(deny, "--deny")
+	if err != nil {
+		return nil, err
+	}
+	return func(tool string, _ json.RawMessage) (string, bool) {
+		switch {
+		case denied[tool]:
+			return "denied by --deny " + tool, false
+		case tool == "bash" && !allowed[tool]:
+			return "bash runs without a sandbox, so it has to be allowed, and nobody can be asked here; the user can allow it with --allow bash", false
+		}
+		return "", true
+	}, nil
+}

@@ -225,9 +225,6 @@ func (p *scriptParser) object(n ast.Node, at string, known map[string]setter) (m
 		if !ok {
 			return nil, p.fail(line, field, "unknown field: known are %s", strings.Join(sortedKeys(known), ", "))
 		}
-		if seen[key] > 0 {
-			return nil, p.fail(line, field, "is set twice, first in line %d", seen[key])
-		}
 		seen[key] = line
 		if err := set(it.Value(), field); err != nil {
 			return nil, err

@@ -188,7 +188,8 @@ func (l *live) fold() error {
 	}
 	l.state = s
 	l.disk.Entries = nil
-	return l.tools.attach(l.disk)
+	l.tools.attach(l.disk)
+	return nil
 }
 
 // envNow is the environment of a decision that is made now.

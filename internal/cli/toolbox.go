@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/skill"
+	"github.com/gamma-harness/gamma/internal/tool"
+	"github.com/gamma-harness/gamma/internal/tool/skilldir"
+	"github.com/gamma-harness/gamma/internal/tool/skilltool"
+)
+
+// toolbox is the tools of a session with what the model is told of the
+// workspace. It is made before the session exists and attached to it then.
+type toolbox struct {
+	box          *session.Toolbox
+	set          *tool.Set
+	skills       *skilltool.Tool
+	spill        *spill
+	instructions string // AGENTS.md
+	catalog      string
+}
+
+type toolConfig struct {
+	workspace string
+	home      string // $GAMMA_HOME
+	trusted   bool
+	window    int
+	secrets   []string
+	notice    func(string)
+}
+
+// errNotAttached answers a tool that wants to keep something before the
+// session is on disk.
+var errNotAttached = errors.New("the session isn't open")
+
+// spill hands long outputs to the session's directory.
+type spill struct{ disk *disk.Session }
+
+func (s *spill) Create(name string) (io.WriteCloser, error) {
+	if s.disk == nil {
+		return nil, errNotAttached
+	}
+	return s.disk.CreateSpill(name)
+}
+
+func (s *spill) Open(name string) (io.ReadSeekCloser, error) {
+	if s.disk == nil {
+		return nil, errNotAttached
+	}
+	return s.disk.OpenSpill(name)
+}
+
+func newToolbox(c toolConfig) (*toolbox, error) {
+	t := &toolbox{spill: &spill{}}
+	catalog, dirs := t.know(c)
+	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: []string{c.home}, Spill: t.spill, Secrets: c.secrets})
+	if err != nil {
+		return nil, err
+	}
+	t.set = set
+	t.skills = &skilltool.Tool{Catalog: catalog, Window: c.window}
+	t.box, err = session.NewToolbox(append(tool.Declarations(), skilltool.Declaration()))
+	if err != nil {
+		set.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// know reads the skills and, in a trusted workspace, its instructions. It
+// returns the catalog and the folders that hold skills.
+func (t *toolbox) know(c toolConfig) (*skill.Catalog, []string) {
+	var roots []skilldir.Root
+	local := []skilldir.Root{
+		{Dir: filepath.Join(c.workspace, ".agents", "skills"), Source: skill.WorkspaceAgents},
+		{Dir: filepath.Join(c.workspace, ".gamma", "skills"), Source: skill.WorkspaceGamma},
+	}
+	if c.trusted {
+		roots = local
+		text, notes, err := skilldir.Instructions(c.workspace)
+		if err != nil {
+			notes = append(notes, err.Error())
+		}
+		for _, n := range notes {
+			c.notice(n)
+		}
+		t.instructions = text
+	} else if what := ignored(c.workspace, local); what != "" {
+		c.notice(what + " is not used, since this folder isn't trusted: --trust, or \"trust\" in config.yaml, changes that")
+	}
+	if user, err := os.UserHomeDir(); err == nil {
+		roots = append(roots,
+			skilldir.Root{Dir: filepath.Join(user, ".agents", "skills"), Source: skill.HomeAgents},
+			skilldir.Root{Dir: filepath.Join(c.home, "skills"), Source: skill.HomeGamma})
+	}
+	files, faults := skilldir.Walk(roots)
+	catalog, more := skill.NewCatalog(append(files, skill.Embedded()...))
+	for _, d := range append(faults, more...) {
+		c.notice(d.String())
+	}
+	t.catalog = catalog.Block()
+	var dirs []string
+	for _, s := range catalog.Skills() {
+		if s.Dir != "" {
+			dirs = append(dirs, s.Dir)
+		}
+	}
+	return catalog, dirs
+}
+
+// ignored names what an untrusted workspace has that isn't used.
+func ignored(workspace string, local []skilldir.Root) string {
+	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
+		if _, err := os.Stat(filepath.Join(workspace, name)); err == nil {
+			return name
+		}
+	}
+	for _, r := range local {
+		if _, err := os.Stat(r.Dir); err == nil {
+			return r.Dir
+		}
+	}
+	return ""
+}
+
+// attach gives the tools the session that they work for.
+func (t *toolbox) attach(d *disk.Session) {
+	t.spill.disk, t.skills.Blobs = d, d
+}
+
+// Run carries out a call.
+func (t *toolbox) Run(ctx context.Context, call session.ToolCall, update func(string)) session.Output {
+	if call.Name == "skill" {
+		return t.skills.Run(ctx, call, update)
+	}
+	return t.set.Run(ctx, call, update)
+}
+
+func (t *toolbox) close() { t.set.Close() }

@@ -51,4 +51,4 @@ sim: ## simulate crashes with SEEDS seeds (5000), without the race detector
 	GAMMA_SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -v -run '^TestR1_Simulation$$' ./internal/sim
 
 mutants: ## switch rules off one by one and see the simulation find it
-	go test -count=1 -timeout 60m -v -run '^TestR1_Mutants$$' ./internal/sim
+	go test -tags mutants -count=1 -timeout 60m -v -run '^TestR1_Mutants$$' ./internal/sim

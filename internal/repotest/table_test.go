@@ -40,7 +40,7 @@ func internal(names ...string) []string {
 // When a better room is found, this table and doc/design.md change together.
 func rooms() map[string]room {
 	all := []string{"*"}
-	toolRow := append(internal("session", "skill", "artifact", "document"), "llm")
+	toolRow := append(internal("transcript", "session", "skill", "artifact", "document"), "llm")
 	return map[string]room{
 		"workflow":         {public, nil},
 		"workflow/builtin": {public, []string{"workflow"}},

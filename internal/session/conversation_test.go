@@ -79,7 +79,7 @@ func runFile(t *testing.T, file string) {
 }
 
 type conversation struct {
-	t       *testing.T
+	t       testing.TB
 	entries []transcript.Entry
 	s       *State
 	env     Env
@@ -96,7 +96,7 @@ func testDecls() []llm.Tool {
 	}
 }
 
-func newConversation(t *testing.T) *conversation {
+func newConversation(t testing.TB) *conversation {
 	box, err := NewToolbox(testDecls())
 	if err != nil {
 		t.Fatal(err)
@@ -427,7 +427,7 @@ func (c *conversation) updates() string {
 }
 
 // checkInvariants asserts what holds after every commit.
-func checkInvariants(t *testing.T, s *State, env Env) {
+func checkInvariants(t testing.TB, s *State, env Env) {
 	t.Helper()
 	var bad []error
 	check := func(ok bool, what string) {

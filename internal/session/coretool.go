@@ -36,8 +36,8 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	if a.BlockOnUser && a.Reason == "" {
 		return refuse(c, "blockOnUser true needs a reason: complete, decision, unsafe or input. Nothing was delivered.")
 	}
-	if !a.BlockOnUser && a.Reason != "" {
-		return refuse(c, "a reason goes with blockOnUser true only. Nothing was delivered.")
+	if !a.BlockOnUser {
+		a.Reason = "" // it says why a run ends, and this one doesn't
 	}
 	r := result(c, transcript.OutcomeOK, "Delivered to the user. Go on with the task.")
 	if a.BlockOnUser {

@@ -118,6 +118,9 @@ func arrivalDigest(a *transcript.Arrive) [32]byte {
 }
 
 func (c *commit) resumes(ev Resumes) {
+	if c.deposit() {
+		return
+	}
 	if !c.Next.Interrupted() {
 		c.Reply.Err = &Refusal{"not_interrupted", "no run is interrupted"}
 		return
@@ -125,7 +128,20 @@ func (c *commit) resumes(ev Resumes) {
 	c.add(&transcript.Resume{Run: c.Next.Run.ID, By: ev.By})
 }
 
+// deposit refuses what a session doesn't take that was opened only to leave
+// something in it.
+func (c *commit) deposit() bool {
+	if c.Next.Why != transcript.OpenDeposit {
+		return false
+	}
+	c.Reply.Err = &Refusal{"deposit", "the session is open for a deposit only; try again when it is closed"}
+	return true
+}
+
 func (c *commit) aborts(ev Aborts) {
+	if c.deposit() {
+		return
+	}
 	if r := c.Next.Run; r == nil || r.Abort != nil {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
 		return

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 // Due lists what should be running in this state. Nothing runs without a run,
-// nor in an interrupted one.
+// nor in an interrupted one, nor under a deposit.
 func Due(s *State, env Env) []Effect {
-	if s.Run == nil || s.Interrupted() {
+	if s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit {
 		return nil
 	}
 	if s.stopReason(env) != "" {

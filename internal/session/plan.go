@@ -71,10 +71,14 @@ func planStart(s *State, env Env) []transcript.Body {
 	})})
 }
 
-// planInterrupted: a run of an earlier owner waits for a resume; a person's
-// message that arrived since closes it.
+// planInterrupted: a run of an earlier owner waits for a resume. An abort or a
+// person's message that came since closes it.
 func planInterrupted(s *State) []transcript.Body {
-	if !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) {
+	why := transcript.Interrupted
+	switch abort := s.Run.Abort; {
+	case abort != nil && abort.ID.Epoch > s.Run.Epoch:
+		why = transcript.Aborted
+	case !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }):
 		return nil
 	}
 	if c := s.firstOpen(); c != nil {
@@ -83,7 +87,7 @@ func planInterrupted(s *State) []transcript.Body {
 		}
 		return one(notRun(c, "the run was interrupted before this call started"))
 	}
-	return one(s.settle(transcript.Interrupted, ""))
+	return one(s.settle(why, ""))
 }
 
 // planBatchEnded: every result of the batch says terminate.

@@ -218,7 +218,7 @@ func (st *Step) Response() (*Response, error) {
 }
 
 func (st *Step) failure() *Error {
-	e := &Error{Class: ClassOf(st.Error.Status, st.Error.Code), Status: st.Error.Status, Code: st.Error.Code,
+	e := &Error{Class: classOf(st.Error.Status, st.Error.Code), Status: st.Error.Status, Code: st.Error.Code,
 		Phase: PhaseHeader, RetryAfter: st.Error.RetryAfter, Message: st.Error.Message}
 	if e.Message == "" {
 		e.Message = fmt.Sprintf("a scripted error (script %s)", st.At())
@@ -226,8 +226,8 @@ func (st *Step) failure() *Error {
 	return e
 }
 
-// ClassOf says what a refusal with this HTTP status and error code means.
-func ClassOf(status int, code string) Class {
+// classOf says what a refusal with this HTTP status and error code means.
+func classOf(status int, code string) Class {
 	switch {
 	case status == 413 || code == "context_length_exceeded":
 		return Overflow

@@ -68,6 +68,14 @@ func TestK2_SamePlaceGoesByPath(t *testing.T) {
 	}
 }
 
+func TestK2_SourceGoesBeforePath(t *testing.T) {
+	data := []byte(good)
+	c, _ := NewCatalog([]File{{Path: "a/notes/SKILL.md", Source: Builtin, Data: data}, {Path: "z/notes/SKILL.md", Source: HomeGamma, Data: data}})
+	if s, _ := c.Get("notes"); s.Path != "z/notes/SKILL.md" {
+		t.Errorf("got %s", s.Path)
+	}
+}
+
 func TestK2_BrokenSkillHidesNothing(t *testing.T) {
 	bad := File{Path: "x/a/SKILL.md", Source: WorkspaceAgents, Data: []byte("---\nname: a\n---\n")}
 	c, ds := NewCatalog([]File{bad, file(HomeAgents, "a", "")})
@@ -330,7 +338,12 @@ func TestK5_ErrorsNameBothSkills(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want[i])
 		}
 	}
-	_, err := c.Load("a", active(c, "b"), 0)
+	own := catalog(t, map[string]string{"a": "conflictsWith: b\n", "b": "", "both": "requiresSkills: a b\n"})
+	_, err := own.Load("both", nil, 0)
+	if want := `skill "both" is not loaded: "a" (required by "both") conflicts with "b" (required by "both")`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	_, err = c.Load("a", active(c, "b"), 0)
 	if want := `skill "a" is not loaded: "a" conflicts with "b", which is active: ask the user which of the two to follow`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

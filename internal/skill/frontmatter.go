@@ -156,13 +156,15 @@ func (m *manifest) fields(p parts) (fieldSet, bool) {
 // counts.
 func (m *manifest) collect(prefix string, mapping ast.MapNode, yamlLine int) []field {
 	var out []field
+	lines := map[string]int{}
 	for it := mapping.MapRange(); it.Next(); {
 		key := it.Key().GetToken()
 		f := field{name: prefix + key.Value, line: yamlLine + key.Position.Line - 1, node: it.Value()}
-		if first, ok := find(out, f.name); ok {
-			m.warn(f.line, "%s is set twice: the one in line %d counts", f.name, first.line)
+		if first, ok := lines[f.name]; ok {
+			m.warn(f.line, "%s is set twice: the one in line %d counts", f.name, first)
 			continue
 		}
+		lines[f.name] = f.line
 		if c := it.Value().GetComment(); c != nil && len(c.Comments) > 0 {
 			if t := c.Comments[0].GetToken(); t.Position.Line == it.Value().GetToken().Position.Line {
 				f.comment = "#" + t.Value

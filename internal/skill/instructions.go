@@ -62,9 +62,6 @@ func (f Instruction) text() (text, note string) {
 	if clean != s {
 		note = f.Path + ": bytes that aren't UTF-8 text are shown as \ufffd; save the file as UTF-8"
 	}
-	if strings.TrimSpace(clean) == "" {
-		return "", note
-	}
 	return strings.TrimRight(clean, " \t\r\n"), note
 }
 

@@ -87,14 +87,16 @@ func TestS3_CutSaysHowMuch(t *testing.T) {
 }
 
 func TestS3_FileThatWasReadInPart(t *testing.T) {
-	data := strings.Repeat("я", InstructionsLimit/2)
-	f := Instruction{Path: "AGENTS.md", Data: []byte(data[:len(data)-1]), Size: 1 << 30}
-	text, notes := Instructions([]Instruction{f})
-	if !utf8.ValidString(text) || strings.Contains(text, "\ufffd") || len(text) > InstructionsLimit || len(text) < InstructionsLimit-4 {
-		t.Errorf("%d bytes, ends %q", len(text), text[max(0, len(text)-80):])
-	}
-	if len(notes) != 1 || !strings.Contains(notes[0], " of 1073741824 bytes are left out") {
-		t.Errorf("notes %q", notes)
+	for shift := range 4 { // the limit falls on each byte of a character
+		data := strings.Repeat("a", shift) + strings.Repeat("😀", InstructionsLimit/4)
+		f := Instruction{Path: "AGENTS.md", Data: []byte(data[:InstructionsLimit-shift]), Size: 1 << 30}
+		text, notes := Instructions([]Instruction{f})
+		if !utf8.ValidString(text) || strings.Contains(text, "\ufffd") || len(text) > InstructionsLimit || len(text) < InstructionsLimit-4 {
+			t.Errorf("%d bytes, ends %q", len(text), text[max(0, len(text)-80):])
+		}
+		if len(notes) != 1 || !strings.Contains(notes[0], " of 1073741824 bytes are left out") {
+			t.Errorf("notes %q", notes)
+		}
 	}
 	small := Instruction{Path: "AGENTS.md", Data: []byte("abc\n"), Size: 500} // it grew while it was read
 	if text, notes := Instructions([]Instruction{small}); !strings.Contains(text, "abc\n[the rest of AGENTS.md, 500 bytes in all") || len(notes) != 1 {

@@ -200,7 +200,7 @@ func (c *Catalog) excludes(a, b string) bool {
 		s, ok := c.Get(a)
 		return ok && slices.Contains(s.ConflictsWith, b)
 	}
-	return a != b && (lists(a, b) || lists(b, a))
+	return lists(a, b) || lists(b, a)
 }
 
 // unknown lists the names that there are, the most similar first.

@@ -16,6 +16,7 @@ const (
 	maxDescription   = 1024
 	maxCompatibility = 500
 	adviceTokens     = 5000     // of a body
+	maxWarnings      = 50       // shown of one file
 	maxFrontmatter   = 64 << 10 // bytes; the YAML parser's time isn't linear
 )
 
@@ -28,8 +29,9 @@ func Parse(path string, data []byte) (Skill, []Diagnostic) {
 
 // manifest is a file while it is read.
 type manifest struct {
-	skill Skill
-	diags []Diagnostic
+	skill    Skill
+	diags    []Diagnostic
+	warnings int
 	// Lines of the fields that the catalog compares with other skills.
 	nameLine, requiresLine int
 }
@@ -42,8 +44,11 @@ func (m *manifest) error(line int, format string, args ...any) {
 	m.report(Error, line, format, args...)
 }
 
+// warn reports a warning; of a file with very many the rest is counted only.
 func (m *manifest) warn(line int, format string, args ...any) {
-	m.report(Warning, line, format, args...)
+	if m.warnings++; m.warnings <= maxWarnings {
+		m.report(Warning, line, format, args...)
+	}
 }
 
 func parseFile(f File) *manifest {
@@ -54,6 +59,9 @@ func parseFile(f File) *manifest {
 			m.readFields(front)
 			m.readBody(front.body, front.bodyLine)
 		}
+	}
+	if n := m.warnings - maxWarnings; n > 0 {
+		m.report(Warning, 0, "%d further warnings", n)
 	}
 	if HasErrors(m.diags) {
 		m.skill = Skill{}

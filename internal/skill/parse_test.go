@@ -56,6 +56,7 @@ func TestK1_OurFields(t *testing.T) {
 		"quoted":                  "type: 'workflow'\nconflictsWith: \"a b\"\nrequiresSkills: 'c d'\n",
 		"block scalars":           "type: workflow\nconflictsWith: >\n  a\n  b\nrequiresSkills: |-\n  c\n  d\n",
 		"each named once":         "type: workflow\nconflictsWith: a b a\nrequiresSkills: c d c\n",
+		"empty top level":         "type:\nconflictsWith:\nrequiresSkills: \nmetadata:\n  type: workflow\n  conflictsWith: a b\n  requiresSkills: c d\n",
 		"comments are no mistake": "# ours\ntype: workflow # strict\nconflictsWith: a b\nrequiresSkills: c d\n",
 	} {
 		s, ds := parse(md("name: notes\ndescription: d\n"+front, "1. x\n"))
@@ -214,6 +215,17 @@ func TestK1_FirstOfTwoFieldsCounts(t *testing.T) {
 	}
 }
 
+func TestK1_ManyFaultsAreCounted(t *testing.T) {
+	_, ds := parse(md("name: notes\ndescription: d\n"+strings.Repeat("description: e\n", 500), "x"))
+	if len(ds) != 51 || ds[50].Message != "450 further warnings" {
+		t.Errorf("%d diagnostics, the last is %v", len(ds), ds[len(ds)-1])
+	}
+	_, ds = parse(md("name: notes\n"+strings.Repeat("x: 1\n", 500), "x"))
+	if !HasErrors(ds) {
+		t.Error("the error is lost among warnings")
+	}
+}
+
 func TestK1_DiagnosticText(t *testing.T) {
 	for want, d := range map[string]Diagnostic{
 		"a/SKILL.md:3: no description": {Path: "a/SKILL.md", Line: 3, Message: "no description"},
@@ -286,6 +298,10 @@ func TestK1_BC45_ValidTextStays(t *testing.T) {
 		"description: it's \"fine\" [here]\n":     "it's \"fine\" [here]",
 		"description: !!str 42\n":                 "42",
 		"description: 42\n":                       "42",
+		"description: d\n# a comment\n":           "d",
+		"description: d\n  # a comment\n":         "d",
+		"description:\n  # a comment\n  d\n":      "d",
+		"# a comment\ndescription: d\n":           "d",
 		"description: yes\n":                      "yes",
 	} {
 		s, ds := parse(md("name: notes\n"+front, "x"))

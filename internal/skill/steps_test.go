@@ -43,6 +43,8 @@ func TestK7_OrderedList(t *testing.T) {
 		"code between":          {"1. a\n\n```\nx\n```\n\n2. b\n", "a|b"},
 		"text between":          {"1. a\n\nSome text.\n\n2. b\n", "a|b"},
 		"heading between":       {"## One\n1. a\n2. b\n## Two\n3. c\n", "a|b|c"},
+		"inline code first":     {"```x``` is a tool.\n\n1. a\n2. b\n", "a|b"},
+		"a little indented":     {"1. a\n 2. b\n", "a|b"},
 		"inline code":           {"1. ```x``` a\n2. b\n", "```x``` a|b"},
 		"quote":                 {"> 1. x\n> 2. y\n\n1. a\n2. b\n", "a|b"},
 		"comment":               {"<!--\n1. x\n-->\n1. a\n<!-- 2. y -->\n2. b\n", "a|b"},
@@ -112,6 +114,7 @@ func TestK7_FurtherListsAreReported(t *testing.T) {
 	for name, body := range map[string]string{
 		"behind text":      "1. a\n2. b\n\nPrinciples:\n\n1. x\n2. y\n",
 		"behind a heading": "1. a\n2. b\n\n# Principles\n\n1. x\n2. y\n3. z\n",
+		"behind code":      "1. a\n2. b\n```\ncode\n```\n1. x\n",
 		"with a wrap":      "1. a\n2. b\n\nAlso:\n\n1. x\nlazy\n3. y\n",
 	} {
 		s, ds := parse(md("name: notes\ndescription: d\ntype: workflow\n", body))

@@ -238,6 +238,7 @@ func TestK2_Roots(t *testing.T) {
 		"untrusted":     {Roots("/w", "/h", "/h/.gamma", false), homes},
 		"other place":   {Roots("", "/h", "/data/gamma", true), []string{homes[0], "home .gamma /data/gamma/skills /data/gamma/skills"}},
 		"no home":       {Roots("/w", "", "", true), ours},
+		"home inside":   {Roots("", "/data/gamma/skills/me", "/data/gamma", false), []string{"home .agents /data/gamma/skills/me/.agents/skills ~/.agents/skills", "home .gamma /data/gamma/skills /data/gamma/skills"}},
 		"similar names": {Roots("", "/h", "/hh/.gamma", false), []string{homes[0], "home .gamma /hh/.gamma/skills /hh/.gamma/skills"}},
 	} {
 		if d := cmp.Diff(c.want, show(c.got)); d != "" {

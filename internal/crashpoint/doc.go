@@ -16,8 +16,8 @@
 //	create.after-write      the opening lines are written, not synced
 //	create.after-sync       the opening lines are synced, the caller doesn't know yet
 //	open.locked             the lock is held, nothing was read
-//	open.torn-copied        the fragment of a torn tail is copied aside (passed only if there is one)
 //	open.segment-created    the new segment exists, empty; its directory is synced
+//	open.torn-copied        the fragment of a torn tail is copied aside (passed only if there is one)
 //	open.torn               half of the open line is written
 //	open.after-write        the open line is written, not synced
 //	open.after-sync         the open line is synced, the caller doesn't know yet
@@ -36,7 +36,7 @@ const Variable = "GAMMA_CRASH_AT"
 func Names() []string {
 	return []string{
 		"create.dir-made", "create.segment-created", "create.torn", "create.after-write", "create.after-sync",
-		"open.locked", "open.torn-copied", "open.segment-created", "open.torn", "open.after-write", "open.after-sync",
+		"open.locked", "open.segment-created", "open.torn-copied", "open.torn", "open.after-write", "open.after-sync",
 		"append.before", "append.torn", "append.after-write", "append.after-sync",
 		"replace.before-rename", "replace.after-rename",
 	}

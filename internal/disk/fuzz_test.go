@@ -1,0 +1,69 @@
+package disk
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// Whatever the files hold: no panic, an error that is understood, nothing
+// changed by a refusal, and what can be opened can be used and read.
+func FuzzE22_AnyBytes(f *testing.F) {
+	dir, err := os.MkdirTemp(f.TempDir(), "seed")
+	if err != nil {
+		f.Fatal(err)
+	}
+	h, err := OpenHome(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := create(f, h, sessionID)
+	add(f, s, prompt("a"), facts("b"))
+	shut(f, s)
+	one := read(f, s.path)
+	s = open(f, h, sessionID)
+	add(f, s, prompt("c"))
+	shut(f, s)
+	two := read(f, s.path)
+	f.Add(one, two)
+	f.Add(one[:len(one)-4], []byte{})
+	f.Add(one, two[:20])
+	f.Add([]byte{}, two)
+	f.Add([]byte("\n\n"), []byte("{}\n\x00"))
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		h := quick(newHome(t))
+		plant(t, h, one)
+		d := dirOf(h, sessionID)
+		if len(two) > 0 {
+			put(t, d.segment(2), two)
+		}
+		files := snapshot(t, d.path)
+		log, readErr := h.Read(sessionID)
+		_, tailErr := h.Tail(sessionID, 3)
+		if _, err := h.List(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := h.Open(sessionID, transcript.OpenWake, owner(), "test", noon())
+		if (err == nil) != (readErr == nil) || err == nil && tailErr != nil {
+			t.Fatalf("Open says %v, Read %v, Tail %v", err, readErr, tailErr)
+		}
+		if err != nil {
+			if !errors.As(err, new(*DamageError)) && !errors.As(err, new(*NewerError)) && !errors.As(err, new(*UnfinishedError)) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			if snapshot(t, d.path) != files {
+				t.Fatal("a refusal changed files")
+			}
+			return
+		}
+		same(t, "entries", s.Entries[:len(s.Entries)-1], log.Entries)
+		add(t, s, prompt("on"), facts("and on"))
+		shut(t, s)
+		again, err := h.Read(sessionID)
+		if err != nil || len(again.Entries) != len(s.Entries)+2 || again.Torn != nil {
+			t.Fatalf("%v, %v", again, err)
+		}
+	})
+}

@@ -2,13 +2,14 @@
 # fresh clone; Go downloads modules as they are needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race check spec bench fuzz sim mutants
+.PHONY: help build demo test race check spec bench fuzz sim kills mutants
 
 # git refuses a clone that belongs to another user unless told otherwise.
 GIT     := git -c safe.directory='*'
 VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 10s
 SEEDS   ?= 5000
+KILLS   ?= 200
 
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -49,6 +50,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 
 sim: ## simulate crashes with SEEDS seeds (5000), without the race detector
 	GAMMA_SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -v -run '^TestR1_Simulation$$' ./internal/sim
+
+kills: ## kill the real binary KILLS times (200) in the middle of runs and check what is left
+	GAMMA_KILLS=$(KILLS) go test -count=1 -timeout 60m -v -run '^TestR2_Kills$$' ./internal/e2e
 
 mutants: ## switch rules off one by one and see the simulation find it
 	go test -tags mutants -count=1 -timeout 60m -v -run '^TestR1_Mutants$$' ./internal/sim

@@ -50,14 +50,29 @@ func (a *Actor) Handle(events ...session.Event) ([]session.Reply, error) {
 		all.Entries = append(all.Entries, c.Entries...)
 		all.Updates = append(all.Updates, c.Updates...)
 	}
-	if len(all.Entries) > 0 {
+	if mutant("agent.PublishBeforePersist") {
+		a.Publish(all.Updates)
+	}
+	if mutant("agent.TodoBeforePersist") && next.Tasks.Revision != a.State.Tasks.Revision {
+		old := a.State
+		a.State = next
+		if err := a.WriteTodo(); err != nil {
+			return nil, a.stop(err)
+		}
+		a.State = old
+	}
+	if mutant("agent.StartBeforePersist") {
+		a.State = next
+		a.reconcile(env)
+	}
+	if len(all.Entries) > 0 && !mutant("agent.AppendSkipped") {
 		if err := a.Store.Append(all.Entries); err != nil {
 			return nil, a.stop(err)
 		}
 	}
 	changed := next.Tasks.Revision != a.State.Tasks.Revision
 	a.State = next
-	if changed {
+	if changed && !mutant("agent.TodoNotWritten") {
 		if err := a.WriteTodo(); err != nil {
 			return nil, a.stop(err)
 		}
@@ -99,13 +114,13 @@ func (a *Actor) reconcile(env session.Env) {
 		keep[d.Key] = true
 	}
 	for key := range a.running {
-		if !keep[key] {
+		if !keep[key] && !mutant("agent.CancelForgotten") {
 			a.Effects.Cancel(key)
 			delete(a.running, key)
 		}
 	}
 	for _, d := range due {
-		if a.running[d.Key] {
+		if a.running[d.Key] && !(mutant("agent.StartedAgain") && d.Kind == session.RunTool) {
 			continue
 		}
 		if a.running == nil {

@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -160,6 +162,11 @@ func (a *Agent) loop() {
 	defer func() {
 		for key := range a.cancel {
 			a.Cancel(key)
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			a.err = fmt.Errorf("the session stopped on a fault of gamma: %v\n%s", p, debug.Stack())
 		}
 	}()
 	if a.err = a.wake(); a.err != nil {

@@ -318,6 +318,28 @@ func TestR4_PanicsEndTheCallAndNotTheSession(t *testing.T) {
 	})
 }
 
+func TestR4_PanicInTheCoreStopsOnlyThisSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := start(t, oneBatch("bash"), nil)
+		env := r.cfg.Env
+		broken := func(now time.Time) session.Env {
+			e := env(now)
+			e.Permit = func(string, json.RawMessage) (string, bool) { panic("rules") }
+			return e
+		}
+		if err := r.View(func(*session.State) {
+			r.actor.Env = func() session.Env { return broken(time.Now()) }
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.prompt(t, "p1")
+		<-r.Done()
+		if r.Err() == nil || !strings.Contains(r.Err().Error(), "rules") {
+			t.Errorf("the session ended with %v", r.Err())
+		}
+	})
+}
+
 func TestE10_RetryWaitsAndCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time

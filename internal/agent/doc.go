@@ -22,7 +22,8 @@
 // A failed append or projection stops the actor for good: effects are
 // cancelled, every later event is answered with the error, nothing more is
 // published. What was published before is on disk. A panic in a tool becomes
-// an error result, a panic in a model a fatal failure of that call.
+// an error result, a panic in a model a fatal failure of that call; a panic in
+// the core, which is a fault of gamma, stops this session and no other.
 //
 // A tool that ignores its cancellation is left behind after the core's grace
 // period; its late report is dropped.

@@ -94,6 +94,8 @@ func variables() map[string]string {
 		"internal/transcript.writing": "options of the JSON writer, joined once",
 		"internal/crashpoint.passed":  "counts for the whole process, which it kills; only with the tag crashpoints",
 		"cmd/gamma.version":           "stamped by the linker",
+		"internal/session.chosen":     "the mutant that is on; only with the tag mutants",
+		"internal/agent.chosen":       "the mutant that is on; only with the tag mutants",
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -97,15 +99,27 @@ func (c *commit) arrives(ev Arrives) {
 		c.Reply.Err = &Refusal{"bad_arrival", "an arrival needs an id"}
 		return
 	}
-	ev.Text = strings.ToValidUTF8(ev.Text, "\uFFFD")
-	if was, ok := c.Next.Seen[ev.AID]; ok {
+	if ev.Human && ev.Class == transcript.ClassNext {
+		c.Reply.Err = &Refusal{"bad_arrival", "a person's words arrive as prompt, steer, answer or follow: next waits for a person's words"}
+		return
+	}
+	ev.Arrive = readable(ev.Arrive)
+	if was, ok := c.Next.Seen[ev.AID]; ok && !mutant("DuplicateAccepted") {
 		c.Reply = Reply{ID: was.ID, Again: true}
-		if was.Digest != arrivalDigest(&ev.Arrive) {
+		if was.Digest != arrivalDigest(&ev.Arrive) && !mutant("ConflictAccepted") {
 			c.Reply.Err = &Refusal{"conflict", fmt.Sprintf("id %q was used before with other content (entry %s)", ev.AID, was.ID)}
 		}
 		return
 	}
 	c.Reply.ID = c.add(&ev.Arrive)
+}
+
+// readable is the arrival as it will be read again, so that a repetition is
+// found and has the same digest whatever bytes it came with.
+func readable(a transcript.Arrive) transcript.Arrive {
+	a.Text = strings.ToValidUTF8(a.Text, "\uFFFD")
+	e := stored(transcript.Entry{ID: transcript.ID{Epoch: 1, Seq: 1}, V: transcript.Version, Body: &a})
+	return *e.Body.(*transcript.Arrive)
 }
 
 // arrivalDigest is the digest of all that an arrival says.
@@ -146,11 +160,14 @@ func (c *commit) aborts(ev Aborts) {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
 		return
 	}
+	if mutant("AbortNotStored") {
+		return
+	}
 	c.add(&transcript.Abort{By: ev.By, Why: ev.Why})
 }
 
 func (c *commit) modelDone(ev ModelDone) {
-	if !c.Next.asked() || ev.Request != c.Next.Req {
+	if (!c.Next.asked() || ev.Request != c.Next.Req) && !(c.Next.Run != nil && (mutant("LateAnswerTaken") || mutant("NoRequestEntry"))) {
 		return // abandoned: an abort, or an owner before this one
 	}
 	seq := c.Next.Seq + 1
@@ -164,7 +181,7 @@ func withCallIDs(parts []llm.Part, seq int) []llm.Part {
 	out := append([]llm.Part(nil), parts...)
 	n := 0
 	for i, p := range out {
-		if !json.Valid(p.Raw) {
+		if !storable(p.Raw) {
 			out[i].Raw = nil
 		}
 		if p.Type != llm.CallPart {
@@ -187,13 +204,33 @@ func (c *commit) modelFailed(ev ModelFailed) {
 
 func (c *commit) toolDone(ev ToolDone) {
 	for _, call := range c.Next.Calls {
-		if call.ID == ev.Call && call.Open() && ev.Epoch == c.Next.Epoch && call.Intent != nil {
-			out := ev.Output
-			if !json.Valid(out.Details) {
-				out.Details = nil
-			}
-			c.add(&transcript.Result{Call: ev.Call, Output: out})
+		if call.ID == ev.Call && call.Open() && ev.Epoch == c.Next.Epoch && (call.Intent != nil || mutant("NoIntent")) {
+			c.add(&transcript.Result{Call: ev.Call, Output: storableOutput(ev.Output)})
 			return
 		}
 	}
+}
+
+// storableOutput drops from a tool's output what a line can't hold.
+func storableOutput(out transcript.Output) transcript.Output {
+	if !storable(out.Details) {
+		out.Details = nil
+	}
+	seen := make(map[string]string, len(out.Seen))
+	for path, rev := range out.Seen {
+		seen[strings.ToValidUTF8(path, "\uFFFD")] = rev // two names may become one
+	}
+	if len(seen) > 0 {
+		out.Seen = seen
+	}
+	return out
+}
+
+// storable reports whether raw JSON from outside can stand in a line: no
+// doubled names, and not nested too deep with the levels of the line on top.
+func storable(raw json.RawMessage) bool {
+	const levels = 16
+	inside := jsontext.Value(strings.Repeat("[", levels) + string(raw) + strings.Repeat("]", levels))
+	broken := jsontext.AllowInvalidUTF8(true) // becomes U+FFFD
+	return jsontext.Value(raw).IsValid(broken) && inside.IsValid(broken)
 }

@@ -24,12 +24,14 @@ func Due(s *State, env Env) []Effect {
 	switch {
 	case s.open() > 0:
 		due = s.dueTools()
+	case mutant("NoRequestEntry") && s.Turn == ModelsTurn:
+		due = append(due, Effect{Key: "model " + s.Leaf.String(), Kind: CallModel, Request: s.Leaf})
 	case s.asked():
 		due = append(due, Effect{Key: "model " + s.Req.String(), Kind: CallModel, Request: s.Req})
 	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore):
 		due = append(due, timer(s.LastFail.NotBefore))
 	}
-	if env.Limits.Wall > 0 {
+	if env.Limits.Wall > 0 && !mutant("WallLimitOff") {
 		due = append(due, timer(s.Run.Since.Add(env.Limits.Wall)))
 	}
 	return due
@@ -42,10 +44,10 @@ func (s *State) dueTools() []Effect {
 	held := map[string]bool{}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if !c.Open() || c.Intent == nil {
+		if !c.Open() || c.Intent == nil && !mutant("NoIntent") {
 			continue
 		}
-		if lock := c.Intent.Lock; lock != "" {
+		if lock := lockOf(c); lock != "" && !mutant("LockIgnored") {
 			if held[lock] {
 				continue
 			}
@@ -58,6 +60,14 @@ func (s *State) dueTools() []Effect {
 		})
 	}
 	return due
+}
+
+// lockOf is the lock key of a call's intent.
+func lockOf(c *Call) string {
+	if c.Intent == nil {
+		return ""
+	}
+	return c.Intent.Lock
 }
 
 // argsOf turns a checked argument text into JSON.

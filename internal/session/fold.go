@@ -110,6 +110,7 @@ func Apply(s *State, e transcript.Entry) {
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		s.Epoch, s.Why = b.Segment, b.Why
+		s.forget()
 	case *transcript.Session:
 		s.Header = *b
 		s.Skills = append(s.Skills, b.Preloaded...)
@@ -119,6 +120,9 @@ func Apply(s *State, e transcript.Entry) {
 		s.Generation++
 	case *transcript.Arrive:
 		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
+		if mutant("ShownAtArrival") {
+			s.show(e.ID, transcript.ArrivalMessages(b, s.Header.Mark)...)
+		}
 		s.enqueue(Arrival{e.ID, *b})
 	case *transcript.Facts:
 		s.applyFacts(e.ID, b)
@@ -127,6 +131,9 @@ func Apply(s *State, e transcript.Entry) {
 	case *transcript.Resume:
 		s.Run.Epoch, s.Run.Since = e.ID.Epoch, e.Time
 		s.Run.Resumes++
+		if mutant("AdoptedAskedAgain") && s.Turn == ModelStopped {
+			s.Turn = ModelsTurn
+		}
 	case *transcript.Request:
 		s.Req, s.InTurn = e.ID, true
 		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
@@ -144,6 +151,9 @@ func Apply(s *State, e transcript.Entry) {
 		s.applyResult(e.ID, b)
 	case *transcript.Abort:
 		s.Run.Abort = &Stopping{e.ID, e.Time}
+		if mutant("AbortDrainsQueue") {
+			s.Queue = nil
+		}
 		s.Req = transcript.ID{}
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
@@ -162,17 +172,22 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 	if s.Run == nil {
 		s.Run = &Run{ID: e.ID, Since: e.Time}
 		s.Hold = Hold{}
-		s.Fails, s.LastFail = 0, nil
+		if !mutant("FailsCarriedOver") {
+			s.Fails, s.LastFail = 0, nil
+		}
 	}
 	s.Run.Epoch, s.Run.Yield = e.ID.Epoch, nil
 	s.InTurn = true
 	s.Turn = ModelsTurn
-	if d.Early {
+	if d.Early && !mutant("EarlyNoteMissing") {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
 	for _, a := range s.take(d.Arrivals) {
 		if nudge(a.AID) {
 			s.Run.Nudges++
+		}
+		if mutant("ShownAtArrival") {
+			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
 	}
@@ -183,7 +198,10 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	s.Tries["turn"]++
 	r := s.Run
 	r.Turns++
-	r.Usage, r.Resumes, r.LastFail = r.Usage.Add(a.Usage), 0, nil
+	r.Usage, r.LastFail = r.Usage.Add(a.Usage), nil
+	if !mutant("ProgressUncounted") {
+		r.Resumes = 0
+	}
 	s.show(id, transcript.AnswerMessage(a))
 	if a.Usage.Input > 0 {
 		s.Known, s.KnownAt = a.Usage.Input+a.Usage.Output, len(s.Ctx)
@@ -215,6 +233,9 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 		panic(broken("second result for " + b.Call))
 	}
 	c.Result = b
+	if mutant("ResultsInLogOrder") {
+		s.show(id, transcript.ResultMessage(c.ID, c.Name, b))
+	}
 	if c.Intent != nil && b.Outcome != transcript.OutcomeUnknown {
 		s.Run.Resumes = 0 // progress: a tool ran to its end
 	}
@@ -243,12 +264,14 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 func (s *State) endBatch(id transcript.ID) {
 	terminate := true
 	for _, c := range s.Calls {
-		s.show(id, transcript.ResultMessage(c.ID, c.Name, c.Result))
+		if !mutant("ResultsInLogOrder") {
+			s.show(id, transcript.ResultMessage(c.ID, c.Name, c.Result))
+		}
 		terminate = terminate && c.Result.Terminate
 	}
 	s.InTurn = false
 	s.Turn = ModelsTurn
-	if terminate {
+	if terminate && !mutant("YieldGoesOn") {
 		s.Turn = BatchEnded
 	}
 }
@@ -257,6 +280,9 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	r := s.Run
 	r.Reason, r.Detail, r.Settled = b.Reason, b.Detail, id
 	s.Last, s.Run, s.Req, s.InTurn = r, nil, transcript.ID{}, false
+	if mutant("HoldForgotten:" + string(b.Reason)) {
+		return
+	}
 	switch b.Reason {
 	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
 		transcript.CrashLoop, transcript.ContextOverflow:
@@ -266,6 +292,25 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 			panic(broken("settled as aborted without an abort"))
 		}
 		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}
+		if mutant("AbortHoldsLater") {
+			s.Hold.Seq = id.Seq
+		}
+	}
+}
+
+// forget is empty but in mutants: an opening forgets nothing.
+func (s *State) forget() {
+	if mutant("RetriesForgotten") {
+		s.Fails, s.LastFail = 0, nil
+	}
+	if mutant("FactsRepeated") {
+		s.Date = ""
+	}
+	if mutant("TasksForgotten") {
+		s.Tasks = transcript.TaskList{}
+	}
+	if mutant("SeenForgotten") {
+		s.Seen = map[string]Arrived{}
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 // cut anywhere is continued by it in the same way.
 func plan(s *State, env Env) []transcript.Body {
 	switch {
-	case s.Header.Session == "" || s.Why == transcript.OpenDeposit:
+	case s.Header.Session == "" || s.Why == transcript.OpenDeposit && !mutant("DepositStarts"):
 		return nil // a deposit starts nothing
 	case s.Run == nil:
 		return planStart(s, env)
@@ -43,9 +43,9 @@ func one(b transcript.Body) []transcript.Body { return []transcript.Body{b} }
 // stopReason says why the run must stop as soon as its calls are closed, or "".
 func (s *State) stopReason(env Env) transcript.Reason {
 	switch {
-	case s.Run.Abort != nil:
+	case s.Run.Abort != nil && !mutant("AbortGoesOn"):
 		return transcript.Aborted
-	case s.Run.Resumes >= maxResumes:
+	case s.Run.Resumes >= maxResumes && !mutant("CrashLoopNever"):
 		return transcript.CrashLoop
 	case s.late(env):
 		return transcript.Limit
@@ -55,7 +55,7 @@ func (s *State) stopReason(env Env) transcript.Reason {
 
 // late reports whether the run's wall time is up.
 func (s *State) late(env Env) bool {
-	return env.Limits.Wall > 0 && !env.Now.Before(s.Run.Since.Add(env.Limits.Wall))
+	return env.Limits.Wall > 0 && !mutant("WallLimitOff") && !env.Now.Before(s.Run.Since.Add(env.Limits.Wall))
 }
 
 // planStart: no run.
@@ -63,7 +63,7 @@ func planStart(s *State, env Env) []transcript.Body {
 	if !s.starts() {
 		return nil
 	}
-	if f := dueFacts(s, env.Facts); f != nil {
+	if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
 		return one(f)
 	}
 	return one(&transcript.Deliver{Arrivals: s.pick(func(a Arrival) bool {
@@ -78,7 +78,7 @@ func planInterrupted(s *State) []transcript.Body {
 	switch abort := s.Run.Abort; {
 	case abort != nil && abort.ID.Epoch > s.Run.Epoch:
 		why = transcript.Aborted
-	case !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }):
+	case !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) || mutant("PersonLeavesInterrupted"):
 		return nil
 	}
 	if c := s.firstOpen(); c != nil {
@@ -92,9 +92,9 @@ func planInterrupted(s *State) []transcript.Body {
 
 // planBatchEnded: every result of the batch says terminate.
 func planBatchEnded(s *State) []transcript.Body {
-	if s.waits(human) {
+	if s.waits(human) && !mutant("EarlyWordsHeld") {
 		return one(&transcript.Deliver{Run: s.Run.ID, Early: true, Arrivals: s.pick(func(a Arrival) bool {
-			return steer(a) || prompt(a)
+			return steer(a) || prompt(a) || a.Human
 		})})
 	}
 	return one(s.settle(transcript.Yield, ""))
@@ -110,9 +110,9 @@ func planStopped(s *State) []transcript.Body {
 		return one(s.settle(transcript.ContentFilter, ""))
 	case s.waits(steer):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
-	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }):
+	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
-	case s.working() && r.Nudges < maxNudges:
+	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
 		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
 			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Text: nudgeText})
 	case s.working():
@@ -126,25 +126,27 @@ const nudgeText = "A task is still in progress. Continue with it, or update the 
 // planTurn: the model should be asked.
 func planTurn(s *State, env Env) []transcript.Body {
 	switch {
-	case s.asked():
+	case s.asked() && !(mutant("SteerDuringRequest") && s.waits(steer)):
 		return nil // in flight: arrivals wait
-	case s.waits(steer):
+	case s.waits(steer) && !mutant("SteerLate"):
 		return one(&transcript.Deliver{Run: s.Run.ID, Arrivals: s.pick(steer)})
 	}
-	if which := s.overLimit(env.Limits); which != "" {
+	if which := s.overLimit(env.Limits); which != "" && !mutant("TurnLimitOff") {
 		return one(s.settle(transcript.Limit, which))
 	}
 	switch {
-	case s.Run.Cut >= maxCut:
+	case s.Run.Cut >= maxCut && !mutant("CutWithoutEnd"):
 		return one(s.settle(transcript.Length, "the output limit cut "+strconv.Itoa(maxCut)+" answers in a row inside a call"))
-	case s.Fails > 0 && s.LastFail.Class == llm.Overflow:
+	case s.Fails > 0 && s.LastFail.Class == llm.Overflow && !mutant("OverflowRetried"):
 		return one(s.settle(transcript.ContextOverflow, s.LastFail.Message))
 	case spent(s):
 		return one(s.settle(failReason(s.LastFail), s.LastFail.Message))
 	case env.Window > 0 && s.Tokens(env) > env.Window:
 		return one(s.settle(transcript.ContextOverflow, tooBig(s.Tokens(env), env.Window)))
-	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore):
+	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore) && !mutant("NotBeforeIgnored"):
 		return nil // the timer wakes us
+	case mutant("NoRequestEntry"):
+		return nil
 	}
 	return one(request(s, env))
 }
@@ -155,10 +157,10 @@ func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled
 		detail = "wall time"
 	}
 	b := &transcript.Settled{Run: s.Run.ID, Reason: why, Detail: detail, Answer: s.Run.Answer}
-	b.Adopted = !b.Answer.IsZero() && b.Answer.Epoch != s.Epoch && why == transcript.Done
+	b.Adopted = !mutant("AdoptedUnsaid") && !b.Answer.IsZero() && b.Answer.Epoch != s.Epoch && why == transcript.Done
 	after := s.fork()
 	after.applySettled(transcript.ID{Epoch: s.Epoch, Seq: s.Seq + 1}, b)
-	b.More = after.starts()
+	b.More = after.starts() && !mutant("MoreNever")
 	return b
 }
 
@@ -166,8 +168,14 @@ func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled
 // (I9): a person's words always, and alone if the session is held; a
 // follow-up; a steer while a task is in progress.
 func (s *State) starts() bool {
-	if s.Hold.Reason != "" {
+	if s.Hold.Reason != "" && !mutant("HoldKeptForPeople") && !mutant("HoldLiftedBySystem") {
 		return s.waits(func(a Arrival) bool { return a.Human && a.ID.Seq > s.Hold.Seq })
+	}
+	if mutant("HoldKeptForPeople") && s.Hold.Reason != "" {
+		return false
+	}
+	if mutant("IdleSteerStarts") && s.Hold.Reason == "" && s.waits(steer) {
+		return true
 	}
 	return s.waits(func(a Arrival) bool { return a.Human || follow(a) || (steer(a) && s.working()) })
 }

@@ -23,6 +23,9 @@ func planBatch(s *State, env Env) []transcript.Body {
 	if stop {
 		return s.planGrace(env)
 	}
+	if mutant("NoIntent") {
+		return nil
+	}
 	var intents []transcript.Body
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
@@ -35,7 +38,7 @@ func planBatch(s *State, env Env) []transcript.Body {
 // closeCall returns the result of a call that needs no effect, or nil.
 func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 	if c.Intent != nil {
-		if c.Epoch != s.Epoch && (stop || !c.Intent.Safe) {
+		if c.Epoch != s.Epoch && (stop || !c.Intent.Safe || mutant("SafeIgnored")) && !mutant("UnknownRerun") {
 			return unknown(c)
 		}
 		return nil // it is running, or will be
@@ -44,16 +47,16 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 		return refuse(c, "the answer was cut by the output limit, so this call was not run. Send it again, in smaller pieces if it is large.")
 	}
 	args, err := env.Tools.check(c.Call)
-	if err != nil {
+	if err != nil && !mutant("BadCallRuns") {
 		return refuse(c, err.Error())
 	}
-	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) {
+	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) && !mutant("YieldBesideCalls") {
 		return refuse(c, "message_user with blockOnUser true must be called alone. Nothing was delivered. Call it again by itself.")
 	}
 	if stop {
 		return notRun(c, "the run was stopped before this call started")
 	}
-	if rule, ok := env.Permit(c.Name, args); !ok {
+	if rule, ok := env.Permit(c.Name, args); !ok && !mutant("DeniedRuns") {
 		r := refuse(c, "not allowed: "+rule)
 		r.Denied = rule
 		return r
@@ -63,12 +66,12 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 
 // cutAnswer reports whether the open batch came from an answer that the
 // output limit cut.
-func (s *State) cutAnswer() bool { return s.Run.Cut > 0 }
+func (s *State) cutAnswer() bool { return s.Run.Cut > 0 && !mutant("CutCallRuns") }
 
 // planGrace: the run stops. Tools get their cancellation and a grace period;
 // then the harness detaches from them.
 func (s *State) planGrace(env Env) []transcript.Body {
-	if env.Now.Before(s.stopAt(env).Add(grace)) {
+	if env.Now.Before(s.stopAt(env).Add(grace)) && !mutant("GraceIgnored") {
 		return nil
 	}
 	if c := s.firstOpen(); c != nil {

@@ -9,7 +9,7 @@ import (
 // enqueue puts an arrival behind the others. A client_view removes an older
 // waiting one: only the newest view is worth telling.
 func (s *State) enqueue(a Arrival) {
-	if a.Inject == ClientView {
+	if a.Inject == ClientView && !mutant("ViewKept") {
 		kept := s.Queue[:0:0]
 		for _, q := range s.Queue {
 			if q.Inject != ClientView {
@@ -73,7 +73,7 @@ func (s *State) pick(fits func(Arrival) bool) []transcript.ID {
 	var chosen []Arrival
 	people, prompted := false, false
 	for _, a := range s.Queue {
-		if !fits(a) || (prompt(a) && prompted) {
+		if !fits(a) || (prompt(a) && prompted && !mutant("TwoPrompts")) {
 			continue
 		}
 		prompted = prompted || prompt(a)
@@ -82,7 +82,7 @@ func (s *State) pick(fits func(Arrival) bool) []transcript.ID {
 	}
 	var first, last []transcript.ID
 	add := func(a Arrival) {
-		if a.Human {
+		if a.Human != mutant("PeopleFirst") || mutant("ArrivalOrder") {
 			last = append(last, a.ID)
 		} else {
 			first = append(first, a.ID)
@@ -94,7 +94,7 @@ func (s *State) pick(fits func(Arrival) bool) []transcript.ID {
 		case i < len(chosen) && chosen[i].ID == a.ID:
 			add(a)
 			i++
-		case people && a.Class == transcript.ClassNext:
+		case (people || mutant("NextAlone")) && a.Class == transcript.ClassNext:
 			add(a)
 		}
 	}

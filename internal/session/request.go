@@ -53,7 +53,11 @@ func (s *State) chain(env Env) Chain {
 	if c.Hex == "" || c.Items > len(s.Ctx) || s.brk(env) != "" {
 		c = Chain{Hex: env.Prefix.Sum}
 	}
-	for _, it := range s.Ctx[c.Items:] {
+	for i, it := range s.Ctx[c.Items:] {
+		if mutant("ChainSkips") && i == 0 && c.Items > 0 {
+			c.Items++
+			continue
+		}
 		b, err := jsonv2.Marshal(it.Msg, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			panic(err) // messages are strings and compact JSON
@@ -67,7 +71,7 @@ func (s *State) chain(env Env) Chain {
 
 // brk names the reason why this request doesn't extend the last one, or "".
 func (s *State) brk(env Env) string {
-	if s.Prefix != "" && s.Prefix != env.Prefix.Sum {
+	if s.Prefix != "" && s.Prefix != env.Prefix.Sum && !mutant("BreakUnsaid") {
 		return "upgrade"
 	}
 	return ""

@@ -24,13 +24,16 @@ func failure(ev ModelFailed, before int, now time.Time) *transcript.Fail {
 		return f
 	}
 	wait := firstBackoff << before
+	if mutant("BackoffFlat") {
+		wait = firstBackoff
+	}
 	wait += time.Duration(ev.Jitter * float64(wait) / 4)
 	if e.RetryAfter > maxWait {
 		f.Class = llm.Fatal
 		f.Message = fmt.Sprintf("%s; the provider asks to wait %s, which is more than %s: try again later", e.Message, e.RetryAfter, maxWait)
 		return f
 	}
-	if e.RetryAfter > 0 {
+	if e.RetryAfter > 0 && !mutant("RetryAfterIgnored") {
 		wait = e.RetryAfter
 	}
 	f.NotBefore = now.Add(wait)
@@ -39,7 +42,7 @@ func failure(ev ModelFailed, before int, now time.Time) *transcript.Fail {
 
 // spent reports whether the failures so far end the run.
 func spent(s *State) bool {
-	return s.Fails > 0 && (s.LastFail.Class == llm.Fatal || s.Fails > maxRetries)
+	return s.Fails > 0 && (s.LastFail.Class == llm.Fatal && !mutant("FatalRetried") || s.Fails > maxRetries && !mutant("RetriesWithoutEnd"))
 }
 
 // failReason maps the last failure to the reason of the settle.

@@ -173,10 +173,14 @@ func (s *State) Status(now time.Time) Status {
 
 // Interrupted reports whether the run belongs to an earlier owner and nobody
 // has resumed it.
-func (s *State) Interrupted() bool { return s.Run != nil && s.Run.Epoch != s.Epoch }
+func (s *State) Interrupted() bool {
+	return s.Run != nil && s.Run.Epoch != s.Epoch && !mutant("ResumedAtOpen")
+}
 
 // asked reports whether a model call of this epoch has no answer yet.
-func (s *State) asked() bool { return !s.Req.IsZero() && s.Req.Epoch == s.Epoch }
+func (s *State) asked() bool {
+	return !s.Req.IsZero() && (s.Req.Epoch == s.Epoch || mutant("OldRequestInFlight"))
+}
 
 // open counts the calls without a result.
 func (s *State) open() int {

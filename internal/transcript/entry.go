@@ -277,6 +277,7 @@ type SkillFact struct {
 	Type   string   `json:"type"`          // workflow | reference
 	Digest string   `json:"digest"`        // SHA-256 of the body, hex
 	Blob   string   `json:"blob"`          // content address of the body
+	Bytes  int      `json:"bytes"`         // length of the body
 	For    string   `json:"for,omitempty"` // the skill that required it
 	Steps  []string `json:"steps,omitempty"`
 }

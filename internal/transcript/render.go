@@ -90,11 +90,17 @@ func TextOf(parts []llm.Part) string {
 // Escape makes text harmless inside a tag: it can neither close its own tag
 // nor open another.
 func Escape(s string) string {
+	if !strings.ContainsAny(s, "&<>") {
+		return s // the usual case, without building a replacer
+	}
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
 // escapeAttr is Escape for attribute values.
 func escapeAttr(s string) string {
+	if !strings.ContainsAny(s, "&<>\"\n\r") {
+		return s
+	}
 	return strings.NewReplacer(`"`, "&quot;", "\n", " ", "\r", " ").Replace(Escape(s))
 }
 

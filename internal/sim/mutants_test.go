@@ -1,0 +1,175 @@
+//go:build mutants
+
+package sim
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gamma-harness/gamma/internal/agent"
+	"github.com/gamma-harness/gamma/internal/session"
+)
+
+// mutantSeeds is within how many histories each mutant must be found.
+const mutantSeeds = 400
+
+// mutants is the table of rules that can be switched off, and what the
+// switched-off rule does instead. Names with "agent." are of the actor, with
+// "disk." of the simulated disk, the others of the session core.
+func mutants() [][2]string {
+	return [][2]string{
+		// starting and holding
+		{"DepositStarts", "an owner that came to deposit starts what waits"},
+		{"FactsMissing", "a run begins without the facts that changed"},
+		{"FactsRepeated", "an opening forgets the date that was told"},
+		{"IdleSteerStarts", "a steer starts a run with no task in progress"},
+		{"HoldLiftedBySystem", "injections lift a hold"},
+		{"HoldKeptForPeople", "a person's words don't lift a hold"},
+		{"HoldForgotten:yield", "a yield leaves no hold"},
+		{"HoldForgotten:aborted", "an abort leaves no hold"},
+		{"HoldForgotten:error", "a model error leaves no hold"},
+		{"HoldForgotten:incomplete", "incomplete answers leave no hold"},
+		{"HoldForgotten:limit", "a limit leaves no hold"},
+		{"HoldForgotten:crash_loop", "a crash loop leaves no hold"},
+		{"HoldForgotten:context_overflow", "an overflow leaves no hold"},
+		{"AbortHoldsLater", "words that came during an abort are held"},
+		{"YieldGoesOn", "a batch that ends the run doesn't"},
+		{"MoreNever", "settled never says more"},
+		// arrivals and deliveries
+		{"DuplicateAccepted", "an id that was used arrives again"},
+		{"ConflictAccepted", "other words under a used id are no conflict"},
+		{"SeenForgotten", "an opening forgets the ids that arrived"},
+		{"ViewKept", "an older client view stays"},
+		{"NextAlone", "next-turn items go without a person's words"},
+		{"TwoPrompts", "all prompts go at one stop"},
+		{"PeopleFirst", "people's words stand before injections"},
+		{"ArrivalOrder", "injections and words stand in the order of arrival"},
+		{"ShownAtArrival", "the place in the context is that of the arrival"},
+		{"SteerDuringRequest", "a steer is delivered while the model answers"},
+		{"SteerLate", "a steer doesn't go before the next model call"},
+		{"StopIgnoresQueue", "follow-ups and prompts don't join at a stop"},
+		{"EarlyWordsHeld", "words that waited at a yield stay behind its hold"},
+		{"EarlyNoteMissing", "early words have no note in front"},
+		// interruption and resume
+		{"ResumedAtOpen", "an interrupted run goes on by itself"},
+		{"PersonLeavesInterrupted", "a person's words don't close an interrupted run"},
+		{"OldRequestInFlight", "a request of an older owner still counts"},
+		{"AdoptedUnsaid", "a settle doesn't say that it adopts an older answer"},
+		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
+		{"ProgressUncounted", "an answer is no progress"},
+		{"CrashLoopNever", "resumes without progress aren't counted"},
+		{"TasksForgotten", "an opening forgets the task list"},
+		// model calls
+		{"NoRequestEntry", "the model is called without a request entry"},
+		{"LateAnswerTaken", "an answer that nobody waits for is stored"},
+		{"RetriesForgotten", "an opening forgets the failures"},
+		{"RetriesWithoutEnd", "tries go on after the fourth"},
+		{"NotBeforeIgnored", "the next try doesn't wait"},
+		{"RetryAfterIgnored", "the provider's wish to wait doesn't count"},
+		{"BackoffFlat", "the wait doesn't grow"},
+		{"FailsCarriedOver", "a new run begins with the failures of the last"},
+		{"FatalRetried", "a fatal failure is tried again"},
+		{"OverflowRetried", "a request that is too big is sent again"},
+		{"ChainSkips", "a new message is left out of the digest"},
+		{"BreakUnsaid", "a break has no reason"},
+		{"TurnLimitOff", "turn and token limits don't count"},
+		{"WallLimitOff", "wall time doesn't count"},
+		{"NudgesWithoutEnd", "a third nudge is sent"},
+		{"CutWithoutEnd", "answers that are cut in a call go on for ever"},
+		// calls
+		{"NoIntent", "a tool is started without an intent"},
+		{"UnknownRerun", "a tool with effects runs again after a crash"},
+		{"SafeIgnored", "a safe tool doesn't run again"},
+		{"ResultsInLogOrder", "results stand in the order of their end"},
+		{"LockIgnored", "two calls of one lock key run at once"},
+		{"BadCallRuns", "a call with broken arguments runs"},
+		{"CutCallRuns", "a call of a cut answer runs"},
+		{"DeniedRuns", "a call that a rule refuses runs"},
+		{"YieldBesideCalls", "a blocking message beside other calls is delivered"},
+		{"TwoTasksInProgress", "two tasks are in progress"},
+		// abort
+		{"AbortNotStored", "an abort is answered and not stored"},
+		{"AbortGoesOn", "the model is called after an abort"},
+		{"AbortDrainsQueue", "an abort empties the queue"},
+		{"GraceIgnored", "tools get no time to stop"},
+		// order of writes
+		{"agent.PublishBeforePersist", "updates go out before the append"},
+		{"agent.StartBeforePersist", "effects start before the append"},
+		{"agent.AppendSkipped", "a commit is applied and not appended"},
+		{"agent.TodoBeforePersist", "todo.json is written before the append"},
+		{"agent.CancelForgotten", "what isn't due goes on running"},
+		{"agent.TodoNotWritten", "todo.json isn't written after a change"},
+		{"agent.StartedAgain", "a running tool is started again"},
+		// disk
+		{"disk.TailNotCut", "a torn tail is sealed with the rest"},
+		{"disk.SealTooShort", "the last whole record is sealed away"},
+		{"disk.SyncSkipped", "an append isn't synced"},
+	}
+}
+
+func TestR1_Mutants(t *testing.T) {
+	k, err := NewKit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { choose("") })
+	for _, m := range mutants() {
+		t.Run(m[0], func(t *testing.T) {
+			choose(m[0])
+			totals, failed := play(k, mutantSeeds, Options{Off: m[0]})
+			if failed == nil {
+				t.Fatalf("survived %d histories: %s", totals.Histories, m[1])
+			}
+			what, _, _ := strings.Cut(failed.Err.Error(), "\n")
+			t.Logf("seed %d: %s", failed.Seed, what)
+		})
+	}
+}
+
+// choose switches one rule off.
+func choose(name string) {
+	session.SetMutant(name)
+	agent.SetMutant(name)
+}
+
+// TestR1_MutantsAreListed holds the table against the hooks in the sources.
+func TestR1_MutantsAreListed(t *testing.T) {
+	hooks := map[string]bool{}
+	hook := regexp.MustCompile(`(?:mutant\(|Off == |case )"((?:\w+\.)?[A-Z]\w+:?)"`)
+	for _, dir := range []string{"../session", "../agent", "."} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range hook.FindAllSubmatch(b, -1) {
+				hooks[string(m[1])] = true
+			}
+		}
+	}
+	for _, m := range mutants() {
+		name := m[0]
+		if group, _, ok := strings.Cut(name, ":"); ok {
+			name = group + ":"
+		}
+		if !hooks[name] {
+			t.Errorf("no hook for %s", m[0])
+		}
+		hooks[name+" listed"] = true
+	}
+	for name := range hooks {
+		if !strings.HasSuffix(name, " listed") && !hooks[name+" listed"] {
+			t.Errorf("the hook %s is not in the table", name)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package fakeprovider
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// Dialect is an API that the server speaks.
+type Dialect string
+
+// The dialects.
+const (
+	Responses Dialect = "responses"
+	Chat      Dialect = "chat"
+)
+
+// maxBody bounds a request body, in bytes.
+const maxBody = 256 << 20
+
+// Options are the server's switches; the zero value is the strict default.
+type Options struct {
+	// Key is the bearer token that requests must have; "" takes any or none.
+	Key string
+	// NoDeveloper: Chat doesn't know the role developer.
+	NoDeveloper bool
+	// Models are listed by GET /models; default "fake".
+	Models []string
+	// Fault, if set, is asked for each accepted request; a fault that it
+	// returns is served in place of the script and counts as an error served.
+	Fault func(*Request) *Fault
+}
+
+// Request is a recorded request.
+type Request struct {
+	Number  int // from 1, in the order of arrival
+	At      time.Time
+	Dialect Dialect
+	Header  http.Header
+	Body    []byte
+	Model   string
+	Session string // digest of the first message; "" if the body couldn't be read
+	Turns   int    // assistant turns that it holds
+	// Position in the script; -1 if the request was refused.
+	Position int
+}
+
+// Refusal is a request that broke a rule.
+type Refusal struct {
+	Request int // its number
+	Rule    string
+	Message string
+}
+
+// Break is a request that doesn't extend the last one of its session.
+type Break struct {
+	Session  string
+	Request  int    // its number
+	Previous int    // the number of the request that it should extend
+	What     string // "system", "tools" or "messages"
+	Item     int    // of messages: the first one that differs, from 0
+}
+
+// Server plays a script. It is safe for concurrent use.
+type Server struct {
+	script *llm.Script
+	opts   Options
+	mux    *http.ServeMux
+
+	mu       sync.Mutex
+	requests []Request
+	refusals []Refusal
+	breaks   []Break
+	sessions map[string]*session
+	served   map[string]bool // raw items that may come back as they are
+}
+
+// session is what the server remembers of a conversation.
+type session struct {
+	last   *conversation
+	number int   // of the request with last
+	errors []int // how many turns each request had that was answered by an error
+}
+
+// New returns a server that plays the script.
+func New(script *llm.Script, o Options) *Server {
+	s := &Server{script: script, opts: o, mux: http.NewServeMux(),
+		sessions: map[string]*session{}, served: map[string]bool{}}
+	for _, prefix := range []string{"/v1", ""} {
+		s.mux.HandleFunc("POST "+prefix+"/responses", s.serve(Responses, parseResponses))
+		s.mux.HandleFunc("POST "+prefix+"/chat/completions", s.serve(Chat, parseChat))
+		s.mux.HandleFunc("GET "+prefix+"/models", s.models)
+	}
+	return s
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Requests returns the requests so far, refused ones too.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Refusals returns the requests that broke a rule.
+func (s *Server) Refusals() []Refusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.refusals)
+}
+
+// Breaks returns the requests that don't extend the last one of their session.
+func (s *Server) Breaks() []Break {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.breaks)
+}
+
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	if v := s.checkKey(r); v != nil {
+		writeError(w, http.StatusUnauthorized, v)
+		return
+	}
+	names := s.opts.Models
+	if len(names) == 0 {
+		names = []string{"fake"}
+	}
+	list := []map[string]any{}
+	for _, n := range names {
+		list = append(list, map[string]any{"id": n, "object": "model", "created": 0, "owned_by": "gamma"})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// The client may have gone; there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": list})
+}
+
+// serve returns the handler of a dialect.
+func (s *Server) serve(d Dialect, parse func(*Server, []byte) (*conversation, *violation)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			writeError(w, http.StatusBadRequest, &violation{rule: "json", message: "the body can't be read: " + err.Error()})
+			return
+		}
+		req := Request{At: time.Now(), Dialect: d, Header: r.Header.Clone(), Body: body, Position: -1}
+		status := http.StatusUnauthorized
+		v := s.checkKey(r)
+		var c *conversation
+		if v == nil {
+			status = http.StatusBadRequest
+			c, v = parse(s, body)
+		}
+		if v != nil {
+			s.refuse(&req, v)
+			writeError(w, status, v)
+			return
+		}
+		s.accept(&req, c)
+		s.answer(w, r, &req, c)
+	}
+}
+
+func (s *Server) checkKey(r *http.Request) *violation {
+	got, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if s.opts.Key == "" || subtle.ConstantTimeCompare([]byte(got), []byte(s.opts.Key)) == 1 {
+		return nil
+	}
+	return &violation{rule: "key", code: "invalid_api_key", message: "Incorrect API key provided."}
+}
+
+func (s *Server) refuse(req *Request, v *violation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	req.Number = len(s.requests) + 1
+	s.requests = append(s.requests, *req)
+	s.refusals = append(s.refusals, Refusal{req.Number, v.rule, v.message})
+}
+
+// accept records a request that keeps all rules, and what it breaks off.
+func (s *Server) accept(req *Request, c *conversation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	req.Number = len(s.requests) + 1
+	req.Model, req.Session, req.Turns = c.model, c.session(), c.turns
+	ses := s.sessions[req.Session]
+	if ses == nil {
+		ses = &session{}
+		s.sessions[req.Session] = ses
+	}
+	req.Position = c.turns
+	for _, turns := range ses.errors {
+		if turns <= c.turns {
+			req.Position++
+		}
+	}
+	if ses.last != nil {
+		if what, item := c.extends(ses.last); what != "" {
+			s.breaks = append(s.breaks, Break{req.Session, req.Number, ses.number, what, item})
+		}
+	}
+	ses.last, ses.number = c, req.Number
+	s.requests = append(s.requests, *req)
+}
+
+// failed notes that the request was answered by an error.
+func (s *Server) failed(req *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ses := s.sessions[req.Session]
+	ses.errors = append(ses.errors, req.Turns)
+}
+
+// remember notes a raw item that the client may send back unchanged.
+func (s *Server) remember(item []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[string(item)] = true
+}
+
+func (s *Server) wasServed(item []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served[string(item)]
+}
+
+// answer serves the fault or the step of the script.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *Request, c *conversation) {
+	if s.opts.Fault != nil {
+		if f := s.opts.Fault(req); f != nil {
+			s.failed(req)
+			for _, item := range f.Items {
+				s.remember(item)
+			}
+			f.play(w, r)
+			return
+		}
+	}
+	step, err := s.script.Pick("turn", "", req.Position, c.newest)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, &violation{rule: "script", code: "script", message: err.Error()})
+		return
+	}
+	if !wait(r.Context(), step.DelayMs) {
+		return
+	}
+	if e := step.Error; e != nil {
+		s.failed(req)
+		if e.RetryAfter > 0 {
+			w.Header().Set("Retry-After", fmt.Sprint(int(e.RetryAfter.Seconds()+0.999)))
+		}
+		writeError(w, e.Status, &violation{code: e.Code, message: orDefault(e.Message, "a scripted error")})
+		return
+	}
+	out := newStream(w, r, req, step)
+	if req.Dialect == Chat {
+		out.chat()
+	} else {
+		out.responses(s)
+	}
+	if step.Finish == llm.FinishCut && r.Context().Err() == nil {
+		s.failed(req)
+	}
+}

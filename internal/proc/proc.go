@@ -22,7 +22,8 @@
 // goroutine at a time. When the child has ended, the pipe may still be held
 // open by what it left running: reading goes on until the pipe is silent for
 // DrainSilence, at most DrainLimit, and then Output gets nothing more; what
-// is written later is read and thrown away, so the writer doesn't block.
+// is written later is read and thrown away until Close, so that the writer
+// neither blocks nor fails.
 //
 // # Outcomes
 //
@@ -225,7 +226,8 @@ func (p *Process) reap() {
 	}
 }
 
-// Running reports whether the child or a member that it left is running.
+// Running reports whether the child, a member that it left, or anybody who
+// holds the pipe is running.
 func (p *Process) Running() bool {
 	select {
 	case <-p.done:
@@ -235,7 +237,12 @@ func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = alive(p.left)
-	return len(p.left) > 0
+	select {
+	case <-p.out.eof:
+		return len(p.left) > 0
+	default:
+		return true
+	}
 }
 
 // Close ends what still runs of the tree, TERM first and KILL after grace,
@@ -246,8 +253,7 @@ func (p *Process) Close(grace time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.left = alive(p.left); len(p.left) > 0 {
-		t := leftTree(p.pid, p.left)
-		t.end(grace)
+		leftTree(p.pid, p.left).end(grace)
 		p.left = nil
 	}
 	p.pipe.Close()

@@ -27,18 +27,19 @@ type member struct {
 	start int64
 }
 
-// tree is the processes that belong to a child. It may be used only while the
-// child isn't reaped, or while a member that it left is running: then the
-// number of the group and session is pinned.
+// tree is the processes that belong to a child.
 type tree struct {
-	id    int // of the child, its group and its session
-	known []member
+	id int // of the child, its group and its session
+	// pinned: the child isn't reaped, so nobody else can have its number. Else
+	// the number counts only while a known member holds the session.
+	pinned bool
+	known  []member
 }
 
-func newTree(pid int) *tree { return &tree{id: pid} }
+// newTree is the tree of a child that isn't reaped before the tree's last use.
+func newTree(pid int) *tree { return &tree{id: pid, pinned: true} }
 
-// leftTree is the tree of a child that was reaped; known are members that are
-// running.
+// leftTree is what a reaped child left running.
 func leftTree(pid int, known []member) *tree { return &tree{id: pid, known: known} }
 
 // end sends TERM to the tree, waits up to grace for it to be gone, and sends
@@ -57,7 +58,7 @@ func (t *tree) goneWithin(d time.Duration, f func()) bool {
 	deadline := time.Now().Add(d)
 	for {
 		f()
-		if !t.refresh() {
+		if _, running := t.refresh(); !running {
 			return true
 		}
 		if time.Now().After(deadline) {
@@ -69,26 +70,50 @@ func (t *tree) goneWithin(d time.Duration, f func()) bool {
 
 // signal sends sig to the group at once, then to the members outside of it.
 func (t *tree) signal(sig unix.Signal) {
-	t.refresh()
-	unix.Kill(-t.id, sig)
+	ours, _ := t.refresh()
+	if ours {
+		unix.Kill(-t.id, sig)
+	}
 	for _, m := range t.known {
-		if g, err := unix.Getpgid(m.pid); err == nil && g != t.id {
+		if g, err := unix.Getpgid(m.pid); err == nil && (g != t.id || !ours) {
 			unix.Kill(m.pid, sig)
 		}
 	}
 }
 
-// refresh looks at the process table again and reports whether any member is
-// running. Without a table it goes by the group alone.
-func (t *tree) refresh() bool {
+// refresh looks at the process table again. It reports whether the child's
+// number is still ours, and whether any member is running; without a table
+// the group alone tells.
+func (t *tree) refresh() (ours, running bool) {
 	table, err := processes()
 	if err != nil {
-		return unix.Kill(-t.id, 0) == nil
+		return t.pinned, t.pinned && unix.Kill(-t.id, 0) == nil
 	}
+	ours = t.pinned
 	in := map[int]bool{}
 	for _, p := range table {
-		in[p.pid] = p.session == t.id || p.group == t.id || slices.Contains(t.known, member{p.pid, p.start})
+		if slices.Contains(t.known, member{p.pid, p.start}) {
+			in[p.pid] = true
+			ours = ours || p.session == t.id && !p.zombie
+		}
 	}
+	for _, p := range table {
+		if ours && (p.session == t.id || p.group == t.id) {
+			in[p.pid] = true
+		}
+	}
+	addDescendants(in, table)
+	t.known = t.known[:0]
+	for _, p := range table {
+		if in[p.pid] && !p.zombie {
+			t.known = append(t.known, member{p.pid, p.start})
+		}
+	}
+	return ours, len(t.known) > 0
+}
+
+// addDescendants adds to in the children of its members, and theirs.
+func addDescendants(in map[int]bool, table []proc) {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range table {
@@ -97,13 +122,6 @@ func (t *tree) refresh() bool {
 			}
 		}
 	}
-	t.known = t.known[:0]
-	for _, p := range table {
-		if in[p.pid] && !p.zombie {
-			t.known = append(t.known, member{p.pid, p.start})
-		}
-	}
-	return len(t.known) > 0
 }
 
 // left returns the members that run although the child has ended. What is

@@ -77,3 +77,7 @@ func (f *fixture) inChild(env []string, tool string, args any) string {
 	}
 	return string(out)
 }
+
+func toolCall(tool, args string) session.ToolCall {
+	return session.ToolCall{ID: "c1.1", Name: tool, Args: json.RawMessage(args)}
+}

@@ -29,17 +29,35 @@ func diffTexts(name string, old, new []byte) string {
 	return cutDiff(udiff.Unified(from, "b/"+name, string(old), string(new)))
 }
 
-// diffSpans is the unified diff of replacing spans, which are sorted.
+// diffSpans is the unified diff of replacing spans, which are sorted. Only the
+// part of the content around them is looked at.
 func diffSpans(name, content string, spans []span) string {
+	from, to := spans[0].start, spans[len(spans)-1].end
+	for range udiff.DefaultContextLines + 1 {
+		from = strings.LastIndexByte(content[:max(from, 0)], '\n')
+	}
+	from++ // behind the line end, or 0
+	for range udiff.DefaultContextLines + 1 {
+		if i := strings.IndexByte(content[to:], '\n'); i >= 0 {
+			to += i + 1
+		} else {
+			to = len(content)
+		}
+	}
 	edits := make([]udiff.Edit, len(spans))
 	for i, s := range spans {
-		edits[i] = udiff.Edit{Start: s.start, End: s.end, New: s.text}
+		edits[i] = udiff.Edit{Start: s.start - from, End: s.end - from, New: s.text}
 	}
-	diff, err := udiff.ToUnified("a/"+name, "b/"+name, content, edits, udiff.DefaultContextLines)
+	diff, err := udiff.ToUnifiedDiff("a/"+name, "b/"+name, content[from:to], edits, udiff.DefaultContextLines)
 	if err != nil {
 		return fmt.Sprintf("[no diff: %v]", err)
 	}
-	return cutDiff(diff)
+	above := strings.Count(content[:from], "\n")
+	for _, h := range diff.Hunks {
+		h.FromLine += above
+		h.ToLine += above
+	}
+	return cutDiff(diff.String())
 }
 
 // cutDiff cuts a long diff at a line's end.

@@ -109,7 +109,8 @@ func plan(content string, edits []textEdit) (*change, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("edit %d: %w%s", i+1, err, hintOther(edits, i)))
 		}
-		m.edit, matches[i] = i, m
+		m.edit = i
+		matches[i] = m
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

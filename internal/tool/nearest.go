@@ -116,7 +116,11 @@ func (v *views) compare(old []string, start int) string {
 			continue
 		}
 		line = strings.TrimRight(line, "\r\n")
-		if line == old[k] || k == 0 && strings.HasSuffix(line, old[k]) || k == len(old)-1 && strings.HasPrefix(line, old[k]) {
+		a, b := strings.TrimRight(looks(line), " \t"), strings.TrimRight(looks(old[k]), " \t")
+		if a == b { // not what keeps oldText from being found
+			continue
+		}
+		if k == 0 && strings.HasSuffix(line, old[k]) || k == len(old)-1 && strings.HasPrefix(line, old[k]) {
 			continue // oldText may begin and end within a line
 		}
 		return fmt.Sprintf("; the nearest text begins at line %d. Line %d of the file is %s, line %d of oldText is %s%s",
@@ -141,8 +145,6 @@ func excerpt(line string) string {
 // how says in what two lines differ, if that is hard to see.
 func how(file, old string) string {
 	switch {
-	case strings.TrimRight(file, " \t") == strings.TrimRight(old, " \t"):
-		return " (blanks at the end differ)"
 	case strings.TrimLeft(file, " \t") == strings.TrimLeft(old, " \t"):
 		return " (the indentation differs)"
 	case squeeze(file) == squeeze(old):

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
@@ -242,6 +244,29 @@ func TestE40_SwappedFolder(t *testing.T) {
 		t.Errorf("the token is %q", b)
 	}
 	f.noTemps()
+}
+
+// A file that is swapped for a symlink, or a pipe, is not followed.
+func TestE40_SwappedFile(t *testing.T) {
+	f := newSet(t, nil)
+	f.put("x", "text")
+	dir := f.places.work.root
+	entry, err := dir.Lstat("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(f.ws + "/x")
+	f.link(".gamma/token", "x")
+	if _, _, err := openSame(dir, "x", entry); err == nil || !strings.Contains(err.Error(), "replaced while it was opened") {
+		t.Errorf("a symlink: %v", err)
+	}
+	os.Remove(f.ws + "/x")
+	if err := unix.Mkfifo(f.ws+"/x", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := openSame(dir, "x", entry); err == nil || !strings.Contains(err.Error(), "replaced while it was opened") {
+		t.Errorf("a pipe: %v", err)
+	}
 }
 
 func TestE40_NewRefuses(t *testing.T) {

@@ -94,17 +94,27 @@ func (ps *places) open(arg string, p place) (*os.File, fs.FileInfo, error) {
 	if !entry.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is %s, not a file that can be read", show(arg), kindOfFile(entry))
 	}
-	f, err := dir.OpenFile(path.Base(p.rel), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, info, err := openSame(dir, path.Base(p.rel), entry)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", show(arg), reason(err))
 	}
+	return f, info, nil
+}
+
+// openSame opens a file of a folder, which must still be the one that entry
+// describes: nothing that a symlink in its place leads to.
+func openSame(dir *os.Root, name string, entry fs.FileInfo) (*os.File, fs.FileInfo, error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
 	info, err := f.Stat()
-	if err == nil && !os.SameFile(entry, info) {
+	if err == nil && (!os.SameFile(entry, info) || !info.Mode().IsRegular()) { // a number is soon used again
 		err = errors.New("it was replaced while it was opened; try again")
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("%s: %w", show(arg), reason(err))
+		return nil, nil, err
 	}
 	return f, info, nil
 }
@@ -139,7 +149,8 @@ func readFile(ctx context.Context, f *os.File, info fs.FileInfo, a readArgs, p p
 	d := readDetails{Path: p.name(), Size: info.Size()}
 	if text, kind := describe(head[:n], f, info.Size()); kind != "" {
 		d.Kind = kind
-		return session.Output{Outcome: outcomeOK, Text: show(a.path) + text, Details: details(d)}, nil
+		out := session.Output{Outcome: outcomeOK, Text: show(a.path) + text, Details: details(d)}
+		return seenFile(out, p, info, f)
 	}
 	pg, err := readPage(ctx, f, a, info.Size() <= hashLimit)
 	if err != nil {
@@ -151,6 +162,19 @@ func readFile(ctx context.Context, f *os.File, info fs.FileInfo, a readArgs, p p
 	if p.area.writable {
 		out.Seen = map[string]string{seenKey(p): pg.revision(info)}
 	}
+	return out, nil
+}
+
+// seenFile adds the revision of a file whose content wasn't shown.
+func seenFile(out session.Output, p place, info fs.FileInfo, f io.Reader) (session.Output, error) {
+	if !p.area.writable {
+		return out, nil
+	}
+	revision, err := streamRevision(f, info)
+	if err != nil {
+		return session.Output{}, fmt.Errorf("%s: %w", show(p.name()), reason(err))
+	}
+	out.Seen = map[string]string{seenKey(p): revision}
 	return out, nil
 }
 

@@ -127,18 +127,26 @@ func writeTemp(dir *os.Root, name string, content []byte, old fs.FileInfo) (info
 		return nil, err
 	}
 	if old != nil {
-		if st, ok := old.Sys().(*syscall.Stat_t); ok {
-			f.Chown(int(st.Uid), int(st.Gid)) // allowed to root and for own groups; else the writer owns it
-		}
-		keep := fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
-		if err := f.Chmod(old.Mode() & keep); err != nil {
+		if err := dressAs(f, old); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.Sync(); err != nil {
-		return nil, err
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return nil, err // file systems that can't sync say so by these two
 	}
 	return f.Stat()
+}
+
+// dressAs gives a new file the owner and mode of the old one.
+func dressAs(f *os.File, old fs.FileInfo) error {
+	if st, ok := old.Sys().(*syscall.Stat_t); ok {
+		f.Chown(int(st.Uid), int(st.Gid)) // allowed to root and for own groups; else the writer owns it
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode() == old.Mode() { // not every file system has modes
+		return err
+	}
+	return f.Chmod(old.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky))
 }
 
 // unchanged fails if the file isn't the one that old describes.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 )
@@ -20,6 +21,19 @@ func contentRevision(content []byte, info fs.FileInfo) string {
 	}
 	sum := sha256.Sum256(content)
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// streamRevision is the same for a file that is read for this alone.
+func streamRevision(f io.Reader, info fs.FileInfo) (string, error) {
+	if info.Size() > hashLimit {
+		return statRevision(info), nil
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, hashLimit+1))
+	if err != nil || n > hashLimit {
+		return statRevision(info), err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func statRevision(info fs.FileInfo) string {

@@ -30,6 +30,23 @@ func (f *fixture) await(condition string) {
 	}
 }
 
+// readUntil reads a job until want has come, and returns all that came and the
+// last result. What a job wrote is there a moment later.
+func (f *fixture) readUntil(job, want string) (string, Result) {
+	f.t.Helper()
+	got := ""
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		r := f.Await(f.t.Context(), job, 5*time.Millisecond)
+		text, _, _ := strings.Cut(r.Text, "[job")
+		got += strings.TrimSuffix(strings.TrimSuffix(text, "(no output)\n"), "\n")
+		if strings.Contains(got, want) {
+			return got, r
+		}
+	}
+	f.t.Fatalf("%q didn't come: %q", want, got)
+	return "", Result{}
+}
+
 func TestE42_Jobs(t *testing.T) {
 	t.Run("start answers at once with the name", func(t *testing.T) {
 		s := newShell(t, nil)
@@ -45,26 +62,25 @@ func TestE42_Jobs(t *testing.T) {
 	})
 	t.Run("read gives what is new", func(t *testing.T) {
 		s := newShell(t, nil)
-		j := s.job("echo one; touch ready; until [ -e go ]; do sleep 0.01; done; echo two; touch ready; sleep 100")
-		contains(t, s.Read(j).Text, "one\n[job j1 has been running for ")
-		s.run("touch go")
-		s.await("[ -e ready ]")
-		r := s.Read(j)
-		if !r.Details.Running || r.Details.ExitCode != nil || !strings.HasPrefix(r.Text, "two\n") {
-			t.Errorf("got %+v", r)
+		j := s.job("echo one; until [ -e go ]; do sleep 0.01; done; echo two; sleep 100")
+		if got, r := s.readUntil(j, "one"); got != "one" || r.Details.ExitCode != nil || !r.Details.Running {
+			t.Errorf("got %q, %+v", got, r)
 		}
-		contains(t, s.Read(j).Text, "(no output)\n")
+		contains(t, s.Read(j).Text, "(no output)\n[job j1 has been running for ")
+		s.run("touch go")
+		if got, _ := s.readUntil(j, "two"); got != "two" {
+			t.Errorf("got %q", got)
+		}
 	})
 	t.Run("read at a rune's middle", func(t *testing.T) {
 		s := newShell(t, nil)
-		j := s.job(`printf 'a\xe4\xbd'; touch ready; until [ -e go ]; do sleep 0.01; done; printf '\x9cb'; touch ready; sleep 100`)
-		if r := s.Read(j); !strings.HasPrefix(r.Text, "a\n[") {
-			t.Errorf("got %q", r.Text)
+		j := s.job(`printf 'a\xe4\xbd'; until [ -e go ]; do sleep 0.01; done; printf '\x9cb'; sleep 100`)
+		if got, _ := s.readUntil(j, "a"); got != "a" {
+			t.Errorf("got %q", got)
 		}
 		s.run("touch go")
-		s.await("[ -e ready ]")
-		if r := s.Read(j); !strings.HasPrefix(r.Text, "作b\n[") {
-			t.Errorf("got %q", r.Text)
+		if got, _ := s.readUntil(j, "b"); got != "作b" {
+			t.Errorf("got %q", got)
 		}
 	})
 	t.Run("wait", func(t *testing.T) {
@@ -79,12 +95,10 @@ func TestE42_Jobs(t *testing.T) {
 	})
 	t.Run("wait runs out of time", func(t *testing.T) {
 		s := newShell(t, nil)
-		j := s.job("echo out; touch ready; sleep 100")
-		r := s.Await(t.Context(), j, 50*time.Millisecond)
-		if r.Failed || !r.Details.Running {
-			t.Errorf("got %+v", r)
+		j := s.job("echo out; sleep 100")
+		if got, r := s.readUntil(j, "out"); r.Failed || !r.Details.Running || got != "out" {
+			t.Errorf("got %q, %+v", got, r)
 		}
-		contains(t, r.Text, "out\n", "running for")
 	})
 	t.Run("a cancelled wait leaves the job", func(t *testing.T) {
 		s := newShell(t, nil)

@@ -11,7 +11,7 @@ func sound() map[string][]byte {
 	doc := "// Package session holds\n// some state. " + strings.Repeat("It says a lot. ", 15) + "\n// And ends.\n"
 	return map[string][]byte{
 		"go.mod":                      []byte("module example.com/m\n"),
-		"internal/session/session.go": []byte(doc + "package session\n\n// F is f.\nfunc F() {}\n"),
+		"internal/session/session.go": []byte(doc + "package session\n\n// F is f.\nfunc F() {}\n\nvar chosen string\n"),
 	}
 }
 
@@ -206,7 +206,7 @@ func TestLongFilesAreListedWithAReason(t *testing.T) {
 		"c.go":                        "was long",
 	}
 	want := []string{"6 long files are listed", "b.go: there is no", "c.go: there is no", "gone.go: there is no",
-		"longest.go:1: 900 lines; no file", "session.go:1: 7 lines: drop it"}
+		"longest.go:1: 900 lines; no file", "session.go:1: 9 lines: drop it"}
 	got := fileLengths(mustParse(t, files), listed)
 	if len(got) != len(want) {
 		t.Fatalf("got findings %q, want %q", got, want)

@@ -82,6 +82,7 @@ func rooms() map[string]room {
 		"cmd/gamma": {command, all},
 
 		"internal/sim":       {tests, all},
+		"internal/e2e":       {tests, all},
 		"internal/sim/audit": {tests, all},
 		"internal/repotest":  {tests, nil},
 	}

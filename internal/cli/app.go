@@ -68,7 +68,7 @@ func (a *app) run(args []string) int {
 	}
 	exited := -1
 	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
-		kong.Description("Gamma runs agent sessions that survive crashes and sleep."),
+		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
 		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a))
 	if err != nil {
@@ -88,9 +88,13 @@ func (a *app) run(args []string) int {
 	return a.code
 }
 
-// fail prints the error and returns its exit code.
+// fail prints the error and returns its exit code, unless the command has
+// chosen one.
 func (a *app) fail(err error) int {
 	fmt.Fprintf(a.stderr, "gamma: %v\n", err)
+	if a.code != 0 {
+		return a.code
+	}
 	return codeOf(err)
 }
 
@@ -125,6 +129,14 @@ func (a *app) home() (*disk.Home, error) {
 
 type versionCmd struct{}
 
+// Help is the long help.
+func (versionCmd) Help() string {
+	return `Prints one line, "gamma VERSION".
+
+Example:
+  gamma version`
+}
+
 // Run prints the version.
 func (versionCmd) Run(a *app) error {
 	_, err := fmt.Fprintln(a.stdout, "gamma", Version(a.version))
@@ -144,6 +156,12 @@ func Version(stamped string) string {
 
 type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"Command to explain."`
+}
+
+// Help is the long help.
+func (helpCmd) Help() string {
+	return `Example:
+  gamma help exec`
 }
 
 // Run shows the help of a command.

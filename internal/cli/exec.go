@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -54,9 +53,11 @@ func (c *execCmd) Run(a *app) error {
 	if err == nil {
 		return nil
 	}
-	var usage usageError
-	if !errors.As(err, &usage) {
-		out.failed(err, codeOf(err))
+	if code == 0 {
+		code = codeOf(err)
+	}
+	if code != exitUsage {
+		out.failed(err, code)
 	}
 	return err
 }
@@ -101,6 +102,7 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 // drive starts the session, hands it the prompt or the wish to go on, and
 // waits until it settles.
 func (l *live) drive(prompt *string) (int, error) {
+	l.out.redact(l.state.Header.Mark)
 	l.out.session(wire.Session{Type: "session", Schema: wire.Schema, Session: l.disk.ID,
 		Workspace: l.workspace, Model: l.model.name, Resumed: l.resumed})
 	if prompt == nil && l.quiet() {

@@ -204,7 +204,6 @@ func (l *live) envAt(now time.Time) session.Env {
 
 // start brings the session to life.
 func (l *live) start() {
-	l.out.redact(l.state.Header.Mark)
 	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
 		Tools: l.tools, Env: l.envAt, Publish: l.publish})
 }

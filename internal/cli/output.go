@@ -31,7 +31,7 @@ type jsonOutput struct {
 	mu     sync.Mutex
 	out    io.Writer
 	err    io.Writer
-	mark   []byte
+	hide   redactor
 	opened string // session id
 	ended  bool
 }
@@ -41,6 +41,11 @@ func newJSONOutput(out, err io.Writer) *jsonOutput { return &jsonOutput{out: out
 func (o *jsonOutput) line(v any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.print(v)
+}
+
+// print prints a line. o.mu is held.
+func (o *jsonOutput) print(v any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -48,11 +53,7 @@ func (o *jsonOutput) line(v any) {
 		fmt.Fprintf(o.err, "gamma: output: %v\n", err)
 		return
 	}
-	line := b.Bytes()
-	if len(o.mark) > 0 {
-		line = bytes.ReplaceAll(line, o.mark, []byte("[mark]"))
-	}
-	if _, err := o.out.Write(line); err != nil {
+	if _, err := o.out.Write(o.hide.line(b.Bytes())); err != nil {
 		fmt.Fprintf(o.err, "gamma: standard output: %v\n", err)
 	}
 }
@@ -60,24 +61,32 @@ func (o *jsonOutput) line(v any) {
 func (o *jsonOutput) redact(mark string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mark = []byte(mark)
+	o.hide = redactor{mark: mark}
 }
 
 func (o *jsonOutput) session(s wire.Session) { o.opened = s.Session; o.line(s) }
-func (o *jsonOutput) event(e wire.Event)     { o.line(e) }
 func (o *jsonOutput) notice(text string)     { fmt.Fprintln(o.err, "gamma: "+text) }
 func (o *jsonOutput) result(r wire.Result)   { o.ended = true; o.line(r) }
+
+func (o *jsonOutput) event(e wire.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.print(o.hide.event(e))
+}
 
 func (o *jsonOutput) failed(err error, code int) {
 	if o.ended {
 		return
 	}
-	status := "error"
-	if code == exitLocked {
-		status = "locked"
+	status, reason := "error", "error"
+	switch code {
+	case exitLocked:
+		status, reason = "locked", "locked"
+	case exitInterrupt:
+		reason = "interrupted"
 	}
-	o.result(wire.Result{Type: "result", Status: status, Reason: status, Session: o.opened, Denials: []wire.Denial{},
-		Error: &wire.Error{Code: status, Message: err.Error()}})
+	o.result(wire.Result{Type: "result", Status: status, Reason: reason, Session: o.opened, Denials: []wire.Denial{},
+		Error: &wire.Error{Code: reason, Message: err.Error()}})
 }
 
 // textOutput prints the answer on stdout and the progress on stderr.
@@ -86,7 +95,7 @@ type textOutput struct {
 	out   io.Writer
 	err   io.Writer
 	color bool
-	mark  string
+	hide  redactor
 	id    string
 	args  map[string]string // of running calls
 }
@@ -125,10 +134,7 @@ func (o *textOutput) paint(code, s string) string {
 // reach the terminal.
 func (o *textOutput) say(code, format string, args ...any) {
 	s := printable(fmt.Sprintf(format, args...))
-	if o.mark != "" {
-		s = strings.ReplaceAll(s, o.mark, "[mark]")
-	}
-	fmt.Fprintln(o.err, o.paint(code, s))
+	fmt.Fprintln(o.err, o.paint(code, o.hide.text(s)))
 }
 
 // printable replaces control characters, which could steer a terminal.
@@ -141,7 +147,11 @@ func printable(s string) string {
 	}, s)
 }
 
-func (o *textOutput) redact(mark string) { o.mu.Lock(); defer o.mu.Unlock(); o.mark = mark }
+func (o *textOutput) redact(mark string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.hide = redactor{mark: mark}
+}
 
 func (o *textOutput) session(s wire.Session) {
 	o.mu.Lock()
@@ -252,10 +262,7 @@ func (o *textOutput) tasks(t *wire.Tasks) {
 func (o *textOutput) result(r wire.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := r.Text
-	if o.mark != "" {
-		text = strings.ReplaceAll(text, o.mark, "[mark]")
-	}
+	text := o.hide.text(r.Text)
 	if isTerminal(o.out) {
 		text = printable(text)
 	}

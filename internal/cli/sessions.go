@@ -18,9 +18,25 @@ type sessionCmd struct {
 	Show sessionShow `cmd:"" help:"Show a session as people read it."`
 }
 
+// Help is the long help.
+func (sessionCmd) Help() string {
+	return `Sessions are kept below $GAMMA_HOME (default ~/.gamma).
+
+Example:
+  gamma session list`
+}
+
 type sessionList struct {
 	JSON bool `name:"json" help:"One JSON object a line."`
 	All  bool `help:"All of them, not just the newest 30."`
+}
+
+// Help is the long help.
+func (sessionList) Help() string {
+	return `Lists the sessions of all folders, those that were written to last first.
+
+Example:
+  gamma session list --json | jq -r 'select(.workspace == env.PWD).session'`
 }
 
 // listed is a line of gamma session list --json.
@@ -99,6 +115,15 @@ type sessionShow struct {
 	Entries bool   `help:"Print the stored entries as JSON lines, the mark replaced."`
 }
 
+// Help is the long help.
+func (sessionShow) Help() string {
+	return `Shows the conversation, the tools that ran and how each run ended, also while the session is in use. Nothing is changed.
+
+Examples:
+  gamma session show 0192f3
+  gamma session show --entries 0192f3 | jq -r 'select(.kind=="settled").body.reason'`
+}
+
 // Run shows a session. What can be read of a damaged one is shown first, then
 // the error.
 func (c sessionShow) Run(a *app) error {
@@ -117,7 +142,7 @@ func (c sessionShow) Run(a *app) error {
 	if c.Entries {
 		return errors.Join(showEntries(a, log), damage)
 	}
-	s := &showing{a: a, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
+	s := &showing{a: a, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
 	fmt.Fprintf(a.stdout, "session %s\n%s · %s · variant %s\n", log.ID, shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
 	for _, e := range log.Entries {
 		s.entry(e)
@@ -144,12 +169,13 @@ func showEntries(a *app, log *disk.Log) error {
 // showing prints entries for people.
 type showing struct {
 	a     *app
+	hide  redactor
 	calls map[string]string // tool and arguments by call id
 	texts map[transcript.ID]*transcript.Arrive
 }
 
 func (s *showing) say(format string, args ...any) {
-	fmt.Fprintln(s.a.stdout, printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(s.a.stdout, s.hide.text(printable(fmt.Sprintf(format, args...))))
 }
 
 func (s *showing) entry(e transcript.Entry) {

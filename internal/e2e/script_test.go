@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestC12_CommandLine runs the conversations of testdata with the binary. They
+// have these commands on top of testscript's own:
+//
+//	exits CODE PROGRAM ARG…   the program ends with that exit code
+//	session NAME              the session of the last --json output goes into $NAME
+//	lines N FILE              the file has N lines
+//
+// The workspace is $WORK/ws, the data directory $WORK/home.
+func TestC12_CommandLine(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:      "testdata",
+		Deadline: time.Now().Add(patience),
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "PATH="+filepath.Dir(gammaBin)+string(os.PathListSeparator)+os.Getenv("PATH"),
+				"HOME="+filepath.Join(e.WorkDir, "user"), "GAMMA_HOME="+filepath.Join(e.WorkDir, "home"))
+			e.Cd = filepath.Join(e.WorkDir, "ws")
+			return errors.Join(os.MkdirAll(e.Cd, 0o755), os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o755))
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "lines": lines},
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func sessionOf(ts *testscript.TestScript, neg bool, args []string) {
+	_, after, ok := strings.Cut(ts.ReadFile("stdout"), `"session":"`)
+	id, _, _ := strings.Cut(after, `"`)
+	if neg || len(args) != 1 || !ok || id == "" {
+		ts.Fatalf("usage: session NAME, behind a run with --json")
+	}
+	ts.Setenv(args[0], id)
+}
+
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); got != want {
+		ts.Fatalf("%s has %d lines, want %d", args[1], got, want)
+	}
+}

@@ -67,11 +67,30 @@ func (c demoCmd) closing(out *textOutput, dir, file string, code int) {
 	}
 	out.say(dim, "")
 	out.say(bold, "What now")
-	out.say(dim, "  answer:        cd %s && gamma exec --resume %s --allow bash \"2.0.0\"", dir, out.id)
-	out.say(dim, "  the session:   gamma session show %s", out.id)
-	out.say(dim, "  the notes:     %s", filepath.Join(dir, "RELEASE_NOTES.md"))
-	out.say(dim, "  the script:    %s", file)
-	out.say(dim, "  a real model:  OPENAI_API_KEY=… gamma exec \"…\" --allow bash")
+	gamma := program()
+	for _, line := range [][2]string{
+		{"answer it", gamma + " exec --resume " + out.id + " --allow bash \"2.0.0\""},
+		{"the session", gamma + " session show " + out.id},
+		{"the notes", filepath.Join(dir, "RELEASE_NOTES.md")},
+		{"the script", file},
+		{"a real model", "OPENAI_API_KEY=… " + gamma + " exec --allow bash \"…\""},
+	} {
+		out.say(dim, "  %-13s %s", line[0], line[1])
+	}
+}
+
+// program is what to type to run this binary again.
+func program() string {
+	own, err := os.Executable()
+	if err != nil {
+		return "gamma"
+	}
+	if found, err := exec.LookPath("gamma"); err == nil {
+		if same, err := filepath.EvalSymlinks(found); err == nil && same == own {
+			return "gamma"
+		}
+	}
+	return own
 }
 
 func (c demoCmd) folder() (string, error) {

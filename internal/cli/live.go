@@ -175,8 +175,8 @@ func (l *live) reopen(home *disk.Home, id string) error {
 	if err != nil {
 		return err
 	}
-	if l.disk.Torn != nil {
-		l.out.notice(l.disk.Torn.String())
+	for _, n := range l.disk.Notices() {
+		l.out.notice(n)
 	}
 	return l.fold()
 }

@@ -95,23 +95,15 @@ type textOutput struct {
 	out   io.Writer
 	err   io.Writer
 	color bool
+	width int // of the terminal, 0: none
 	hide  redactor
 	id    string
-	args  map[string]string // of running calls
+	args  map[string]string    // of running calls
+	shown map[string]wire.Task // task list as printed, by id
 }
 
 func newTextOutput(out, err io.Writer) *textOutput {
-	return &textOutput{out: out, err: err, color: isTerminal(err) && os.Getenv("NO_COLOR") == "", args: map[string]string{}}
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return &textOutput{out: out, err: err, width: widthOf(err), color: isTerminal(err) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", args: map[string]string{}, shown: map[string]wire.Task{}}
 }
 
 const (
@@ -134,7 +126,7 @@ func (o *textOutput) paint(code, s string) string {
 // reach the terminal.
 func (o *textOutput) say(code, format string, args ...any) {
 	s := printable(fmt.Sprintf(format, args...))
-	fmt.Fprintln(o.err, o.paint(code, o.hide.text(s)))
+	fmt.Fprintln(o.err, o.paint(code, wrap(o.hide.text(s), o.width)))
 }
 
 // printable replaces control characters, which could steer a terminal.
@@ -187,7 +179,7 @@ func (o *textOutput) event(e wire.Event) {
 			o.say(bold, "%s", e.Text)
 		}
 	case session.ToolStart:
-		o.args[e.Call] = argLine(e.Args)
+		o.args[e.Call] = argLine(e.Args, o.width-len(e.Tool)-6)
 	case session.ToolEnd:
 		o.toolEnd(e)
 	case session.Todo:
@@ -240,8 +232,13 @@ func (o *textOutput) toolEnd(e wire.Event) {
 	}
 }
 
+// tasks prints the items that are new or have changed.
 func (o *textOutput) tasks(t *wire.Tasks) {
 	for _, item := range t.Items {
+		if o.shown[item.ID] == item {
+			continue
+		}
+		o.shown[item.ID] = item
 		text := item.Content
 		if item.Label != "" {
 			text = item.Label
@@ -264,9 +261,12 @@ func (o *textOutput) result(r wire.Result) {
 	defer o.mu.Unlock()
 	text := o.hide.text(r.Text)
 	if isTerminal(o.out) {
-		text = printable(text)
+		text = wrap(printable(text), widthOf(o.out))
 	}
 	if text != "" {
+		if isTerminal(o.err) {
+			fmt.Fprintln(o.err) // sets the answer apart
+		}
 		fmt.Fprintln(o.out, text)
 	}
 	if r.Yield != nil {
@@ -288,15 +288,19 @@ func (o *textOutput) result(r wire.Result) {
 
 func (o *textOutput) failed(error, int) {} // the caller prints it
 
-// argLine shows arguments in one short line: the value that says most.
-func argLine(raw json.RawMessage) string {
+// argLine shows arguments in one line of at most width columns (100 if that is
+// too few to be meant): the value that says most.
+func argLine(raw json.RawMessage, width int) string {
+	if width < 20 {
+		width = 100
+	}
 	m := session.DecodeArgs(string(raw))
 	for _, key := range []string{"command", "path", "name", "action", "message"} {
 		if v, ok := m[key].(string); ok {
-			return firstLine(v, 100)
+			return firstLine(v, width-1)
 		}
 	}
-	return firstLine(string(raw), 60)
+	return firstLine(string(raw), width-1)
 }
 
 // firstLine cuts text to its first line and n runes.

@@ -147,8 +147,8 @@ func (c sessionShow) Run(a *app) error {
 	for _, e := range log.Entries {
 		s.entry(e)
 	}
-	if log.Torn != nil {
-		fmt.Fprintf(a.stdout, "\n%s\n", log.Torn)
+	for _, n := range log.Notices() {
+		s.say("\n%s", n)
 	}
 	return damage
 }
@@ -225,7 +225,7 @@ func (s *showing) answer(b *transcript.Answer) {
 	}
 	for _, p := range b.Parts {
 		if p.Type == llm.CallPart {
-			s.calls[p.Call.ID] = p.Call.Name + " " + argLine(argsOf(p.Call.Arguments))
+			s.calls[p.Call.ID] = p.Call.Name + " " + argLine(argsOf(p.Call.Arguments), 0)
 		}
 	}
 }

@@ -76,13 +76,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 // know reads the skills and, in a trusted workspace, its instructions. It
 // returns the catalog and the folders that hold skills.
 func (t *toolbox) know(c toolConfig) (*skill.Catalog, []string) {
-	var roots []skilldir.Root
-	local := []skilldir.Root{
-		{Dir: filepath.Join(c.workspace, ".agents", "skills"), Source: skill.WorkspaceAgents},
-		{Dir: filepath.Join(c.workspace, ".gamma", "skills"), Source: skill.WorkspaceGamma},
-	}
 	if c.trusted {
-		roots = local
 		text, notes, err := skilldir.Instructions(c.workspace)
 		if err != nil {
 			notes = append(notes, err.Error())
@@ -91,14 +85,14 @@ func (t *toolbox) know(c toolConfig) (*skill.Catalog, []string) {
 			c.notice(n)
 		}
 		t.instructions = text
-	} else if what := ignored(c.workspace, local); what != "" {
+	} else if what := ignored(c.workspace); what != "" {
 		c.notice(what + " is not used, since this folder isn't trusted: --trust, or \"trust\" in config.yaml, changes that")
 	}
-	if user, err := os.UserHomeDir(); err == nil {
-		roots = append(roots,
-			skilldir.Root{Dir: filepath.Join(user, ".agents", "skills"), Source: skill.HomeAgents},
-			skilldir.Root{Dir: filepath.Join(c.home, "skills"), Source: skill.HomeGamma})
+	user, err := os.UserHomeDir()
+	if err != nil {
+		user = "" // no home: no skills of it
 	}
+	roots := skilldir.Roots(c.workspace, user, c.home, c.trusted)
 	files, faults := skilldir.Walk(roots)
 	catalog, more := skill.NewCatalog(append(files, skill.Embedded()...))
 	for _, d := range append(faults, more...) {
@@ -115,15 +109,10 @@ func (t *toolbox) know(c toolConfig) (*skill.Catalog, []string) {
 }
 
 // ignored names what an untrusted workspace has that isn't used.
-func ignored(workspace string, local []skilldir.Root) string {
-	for _, name := range []string{"AGENTS.override.md", "AGENTS.md"} {
+func ignored(workspace string) string {
+	for _, name := range []string{"AGENTS.override.md", "AGENTS.md", ".agents/skills", ".gamma/skills"} {
 		if _, err := os.Stat(filepath.Join(workspace, name)); err == nil {
 			return name
-		}
-	}
-	for _, r := range local {
-		if _, err := os.Stat(r.Dir); err == nil {
-			return r.Dir
 		}
 	}
 	return ""

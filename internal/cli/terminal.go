@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool { return widthOf(w) > 0 }
+
+// widthOf returns the columns of the terminal that w is, 80 if it doesn't
+// tell, and 0 if w isn't a terminal.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	return columns(f)
+}
+
+// wrap breaks the lines of prose at spaces so that each fits the width.
+// Indented lines, tables and fenced code stay as they are. Width 0: no change.
+func wrap(text string, width int) string {
+	if width < 20 {
+		return text
+	}
+	var out []string
+	fenced := false
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+		}
+		if fenced || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t") || strings.HasPrefix(line, "|") {
+			out = append(out, line)
+			continue
+		}
+		out = append(out, wrapLine(line, width)...)
+	}
+	return strings.Join(out, "\n")
+}
+
+func wrapLine(line string, width int) []string {
+	var out []string
+	for utf8.RuneCountInString(line) > width {
+		head := string([]rune(line)[:width])
+		at := strings.LastIndexByte(head, ' ')
+		if strings.TrimSpace(line[:max(at, 0)]) == "" {
+			at = strings.IndexByte(line[len(head):], ' ') // one long word: keep it whole
+			if at < 0 {
+				break
+			}
+			at += len(head)
+		}
+		out = append(out, line[:at])
+		line = line[at+1:]
+	}
+	return append(out, line)
+}

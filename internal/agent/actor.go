@@ -8,8 +8,8 @@ import (
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
-// Store keeps a session. Both methods return only when the bytes are safe; an
-// error means that the session must not go on.
+// Store keeps a session. Both methods return only when the bytes are safe. A
+// failed Append means that the session must not go on.
 type Store interface {
 	Append([]transcript.Entry) error
 	WriteTodo([]byte) error // the task list for readers without a transcript
@@ -18,7 +18,7 @@ type Store interface {
 // Effects starts and cancels what is due. Start and Cancel return at once;
 // what an effect leads to comes back as an event.
 type Effects interface {
-	Start(session.Effect, *session.State)
+	Start(session.Effect, *session.State, session.Env)
 	Cancel(key string)
 }
 
@@ -29,16 +29,25 @@ type Actor struct {
 	Store   Store
 	Effects Effects
 	Publish func([]session.Update)
+	Warn    func(error) // a projection couldn't be written; the next event tries again
 
 	running map[string]bool
+	behind  bool // the projection of the task list couldn't be written
 	stopped error
 }
 
 // Handle decides the events one after the other, as one append. It returns a
 // reply for each, or the error that stopped the actor.
-func (a *Actor) Handle(events ...session.Event) ([]session.Reply, error) {
+func (a *Actor) Handle(events ...session.Event) (replies []session.Reply, err error) {
+	err = a.HandleThen(func(r []session.Reply) { replies = r }, events...)
+	return replies, err
+}
+
+// HandleThen is Handle for senders that wait: they are answered when the
+// commit is published and before any effect starts.
+func (a *Actor) HandleThen(answer func([]session.Reply), events ...session.Event) error {
 	if a.stopped != nil {
-		return nil, a.stopped
+		return a.stopped
 	}
 	env := a.Env()
 	next := a.State
@@ -56,9 +65,7 @@ func (a *Actor) Handle(events ...session.Event) ([]session.Reply, error) {
 	if mutant("agent.TodoBeforePersist") && next.Tasks.Revision != a.State.Tasks.Revision {
 		old := a.State
 		a.State = next
-		if err := a.WriteTodo(); err != nil {
-			return nil, a.stop(err)
-		}
+		a.WriteTodo()
 		a.State = old
 	}
 	if mutant("agent.StartBeforePersist") {
@@ -67,30 +74,33 @@ func (a *Actor) Handle(events ...session.Event) ([]session.Reply, error) {
 	}
 	if len(all.Entries) > 0 && !mutant("agent.AppendSkipped") {
 		if err := a.Store.Append(all.Entries); err != nil {
-			return nil, a.stop(err)
+			return a.stop(err)
 		}
 	}
 	changed := next.Tasks.Revision != a.State.Tasks.Revision
 	a.State = next
-	if changed && !mutant("agent.TodoNotWritten") {
-		if err := a.WriteTodo(); err != nil {
-			return nil, a.stop(err)
-		}
+	if (changed || a.behind) && !mutant("agent.TodoNotWritten") {
+		a.WriteTodo()
 	}
 	if len(all.Updates) > 0 {
 		a.Publish(all.Updates)
 	}
+	answer(replies)
 	a.reconcile(env)
-	return replies, nil
+	return nil
 }
 
-// WriteTodo rewrites the projection of the task list.
-func (a *Actor) WriteTodo() error {
+// WriteTodo rewrites the projection of the task list. The list itself is in
+// the entries, so a failure is reported, stops nothing and is tried again.
+func (a *Actor) WriteTodo() {
 	b, err := json.MarshalIndent(a.State.Tasks, "", "  ")
-	if err != nil {
-		return fmt.Errorf("task list: %w", err)
+	if err == nil {
+		err = a.Store.WriteTodo(append(b, '\n'))
 	}
-	return a.Store.WriteTodo(append(b, '\n'))
+	a.behind = err != nil
+	if err != nil && a.Warn != nil {
+		a.Warn(fmt.Errorf("task list for readers: %w", err))
+	}
 }
 
 // Done tells the actor that an effect ended by itself.
@@ -127,6 +137,6 @@ func (a *Actor) reconcile(env session.Env) {
 			a.running = map[string]bool{}
 		}
 		a.running[d.Key] = true
-		a.Effects.Start(d, a.State)
+		a.Effects.Start(d, a.State, env)
 	}
 }

@@ -20,9 +20,12 @@ type Config struct {
 	Settings llm.Settings
 	Tools    Tools
 	Env      func(now time.Time) session.Env
-	// Publish is called from the session's goroutine, in order. It should
-	// return soon.
+	// Publish is called from the session's goroutine, in order. It must return
+	// soon, and must not call Send, View or Close.
 	Publish func(Published)
+	// Warn is told, from the same goroutine, what went wrong without harm to
+	// the session. nil: nobody is told.
+	Warn func(error)
 }
 
 // Published is an update with its number. Seq counts all updates of this
@@ -47,9 +50,8 @@ type Agent struct {
 	err  error          // why the goroutine ended; set before done is closed
 
 	// Owned by the session's goroutine.
-	actor  *Actor
-	seq    int
-	cancel map[string]context.CancelFunc // running effects by key
+	actor *Actor
+	seq   int
 }
 
 // mail is an event with the way to answer it, or a function to be run in the
@@ -66,16 +68,24 @@ type answer struct {
 	err   error
 }
 
+// answer tells the sender, if one waits.
+func (m mail) answer(a answer) {
+	if m.reply != nil {
+		m.reply <- a
+	}
+}
+
 // mailbox is how many events may wait for the session's goroutine.
 const mailbox = 256
 
 // Start brings the session to life and lets it do what is due.
 func Start(cfg Config) *Agent {
-	a := &Agent{cfg: cfg, mail: make(chan mail, mailbox), quit: make(chan struct{}), done: make(chan struct{}),
-		cancel: map[string]context.CancelFunc{}}
-	a.actor = &Actor{State: cfg.State, Store: cfg.Store, Effects: a, Publish: a.publish,
+	a := &Agent{cfg: cfg, mail: make(chan mail, mailbox), quit: make(chan struct{}), done: make(chan struct{})}
+	fx := &effects{agent: a, epoch: cfg.State.Epoch, cancel: map[string]context.CancelFunc{}}
+	a.actor = &Actor{State: cfg.State, Store: cfg.Store, Effects: fx, Publish: a.publish, Warn: cfg.Warn,
 		Env: func() session.Env { return cfg.Env(time.Now().UTC()) }}
-	go a.loop()
+	a.cfg.State = nil // the actor's from now on
+	go a.loop(fx)
 	return a
 }
 
@@ -141,13 +151,12 @@ func (a *Agent) ended() error {
 }
 
 // Close cancels what runs and ends the session's goroutine. It writes
-// nothing: an open run stays interrupted. It waits for effects that honour
-// their cancellation, at most wait.
+// nothing: an open run stays interrupted. It waits for the goroutine and for
+// effects that honour their cancellation, at most wait.
 func (a *Agent) Close(wait time.Duration) {
 	a.once.Do(func() { close(a.quit) })
-	<-a.done
 	ended := make(chan struct{})
-	go func() { a.work.Wait(); close(ended) }()
+	go func() { <-a.done; a.work.Wait(); close(ended) }()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -157,13 +166,9 @@ func (a *Agent) Close(wait time.Duration) {
 }
 
 // loop is the session's goroutine.
-func (a *Agent) loop() {
+func (a *Agent) loop(fx *effects) {
 	defer close(a.done)
-	defer func() {
-		for key := range a.cancel {
-			a.Cancel(key)
-		}
-	}()
+	defer fx.cancelAll()
 	defer func() {
 		if p := recover(); p != nil {
 			a.err = fmt.Errorf("the session stopped on a fault of gamma: %v\n%s", p, debug.Stack())
@@ -177,7 +182,7 @@ func (a *Agent) loop() {
 		case <-a.quit:
 			return
 		case m := <-a.mail:
-			if a.err = a.handle(a.drain(m)); a.err != nil {
+			if a.err = a.handle(fx, a.drain(m)); a.err != nil {
 				return
 			}
 		}
@@ -188,9 +193,7 @@ func (a *Agent) loop() {
 // the session do what is due.
 func (a *Agent) wake() error {
 	if a.actor.State.Tasks.Revision > 0 {
-		if err := a.actor.WriteTodo(); err != nil {
-			return err
-		}
+		a.actor.WriteTodo()
 	}
 	_, err := a.actor.Handle(session.Wake{})
 	return err
@@ -211,29 +214,28 @@ func (a *Agent) drain(m mail) []mail {
 	return batch
 }
 
-func (a *Agent) handle(batch []mail) error {
+func (a *Agent) handle(fx *effects, batch []mail) error {
 	var events []session.Event
 	var askers []mail
 	for _, m := range batch {
 		if m.run == nil {
 			if m.key != "" {
-				a.endEffect(m.key)
+				fx.ended(m.key)
+				a.actor.Done(m.key)
 			}
 			events, askers = append(events, m.event), append(askers, m)
 		}
 	}
 	if len(events) > 0 {
-		replies, err := a.actor.Handle(events...)
-		for i, m := range askers {
-			switch {
-			case m.reply == nil:
-			case err != nil:
-				m.reply <- answer{err: err}
-			default:
-				m.reply <- answer{reply: replies[i]}
+		err := a.actor.HandleThen(func(replies []session.Reply) {
+			for i, m := range askers {
+				m.answer(answer{reply: replies[i]})
 			}
-		}
+		}, events...)
 		if err != nil {
+			for _, m := range askers {
+				m.answer(answer{err: err})
+			}
 			return err
 		}
 	}

@@ -28,6 +28,8 @@ type memory struct {
 	writes  int
 	todo    string
 	fail    error
+
+	failTodo int // so many writes of the list fail
 }
 
 func (m *memory) Append(es []transcript.Entry) error {
@@ -41,7 +43,14 @@ func (m *memory) Append(es []transcript.Entry) error {
 	return nil
 }
 
-func (m *memory) WriteTodo(b []byte) error { m.todo = string(b); return nil }
+func (m *memory) WriteTodo(b []byte) error {
+	if m.failTodo > 0 {
+		m.failTodo--
+		return errors.New("todo.json is a folder")
+	}
+	m.todo = string(b)
+	return nil
+}
 
 func (m *memory) has(id transcript.ID) bool {
 	m.mu.Lock()
@@ -318,7 +327,7 @@ func TestR4_PanicsEndTheCallAndNotTheSession(t *testing.T) {
 	})
 }
 
-func TestR4_PanicInTheCoreStopsOnlyThisSession(t *testing.T) {
+func TestR4_PanicInTheCoreStopsTheSessionByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := start(t, oneBatch("bash"), nil)
 		env := r.cfg.Env
@@ -394,6 +403,76 @@ func TestE1_CloseLeavesAnInterruptedRun(t *testing.T) {
 		s, err := session.Fold(r.store.entries)
 		if err != nil || !s.Interrupted() {
 			t.Errorf("after close: %v, interrupted %v", err, s.Interrupted())
+		}
+	})
+}
+
+func TestR4_ABrokenAnswerFailsTheCallAndNotTheSession(t *testing.T) {
+	for name, resp := range map[string]*llm.Response{
+		"nothing":                  nil,
+		"call part without a call": {Stop: llm.StopTools, Parts: []llm.Part{{Type: llm.CallPart}}},
+		"call in a text part":      {Stop: llm.StopEnd, Parts: []llm.Part{{Type: llm.TextPart, Call: &llm.Call{Name: "bash"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := start(t, func(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) { return resp, nil }, nil)
+				r.prompt(t, "p1")
+				if s := <-r.idle; s.Reason != transcript.ModelError || !strings.Contains(s.Detail, "model client") {
+					t.Errorf("settled %s: %s", s.Reason, s.Detail)
+				}
+			})
+		})
+	}
+}
+
+func TestE2_AnsweredBeforeEffectsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		a := &Actor{Store: &memory{}, Publish: func([]session.Update) { order = append(order, "publish") },
+			Effects: starter(func() { order = append(order, "start") })}
+		r := start(t, nil, nil)
+		if err := r.View(func(s *session.State) { a.State = s.Clone(); a.Env = r.actor.Env }); err != nil {
+			t.Fatal(err)
+		}
+		err := a.HandleThen(func([]session.Reply) { order = append(order, "answer") },
+			session.Arrives{Arrive: transcript.Arrive{AID: "p", Class: transcript.ClassPrompt, Human: true, Text: "x"}})
+		if got := strings.Join(order, " "); err != nil || got != "publish answer start" {
+			t.Errorf("order: %s (%v)", got, err)
+		}
+	})
+}
+
+// starter is an Effects that only tells of starts.
+type starter func()
+
+func (f starter) Start(session.Effect, *session.State, session.Env) { f() }
+func (f starter) Cancel(string)                                     {}
+
+func TestS20_AnUnwritableTodoFileStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		todo := &llm.Response{Stop: llm.StopTools, Parts: []llm.Part{{Type: llm.CallPart,
+			Call: &llm.Call{Name: "todo", Arguments: `{"action":"add","items":[{"content":"one"}]}`}}}}
+		r := start(t, func(_ context.Context, req *llm.Request, _ func(llm.Delta)) (*llm.Response, error) {
+			if req.Messages[len(req.Messages)-1].Role == llm.ToolRole {
+				return say("done"), nil
+			}
+			return todo, nil
+		}, nil)
+		warned := 0
+		if err := r.View(func(*session.State) {
+			r.actor.Warn = func(error) { warned++ }
+			r.store.failTodo = 2
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.prompt(t, "p1")
+		if s := <-r.idle; s.Reason != transcript.Done {
+			t.Errorf("settled %s", s.Reason)
+		}
+		r.prompt(t, "p2")
+		<-r.idle
+		if warned != 2 || !strings.Contains(r.store.todo, "one") {
+			t.Errorf("%d warnings, todo.json holds %q", warned, r.store.todo)
 		}
 	})
 }

@@ -19,9 +19,9 @@
 //
 // # Failure
 //
-// A failed append or projection stops the actor for good: effects are
-// cancelled, every later event is answered with the error, nothing more is
-// published. What was published before is on disk. A panic in a tool becomes
+// A failed append stops the actor for good: effects are cancelled, every later
+// event is answered with the error, nothing more is published. A projection that
+// can't be written is reported and tried again; the entries own the fact. What was published before is on disk. A panic in a tool becomes
 // an error result, a panic in a model a fatal failure of that call; a panic in
 // the core, which is a fault of gamma, stops this session and no other.
 //

@@ -21,38 +21,48 @@ type Tools interface {
 	Run(ctx context.Context, call session.ToolCall, update func(text string)) session.Output
 }
 
+// effects starts the goroutines that do what is due. It belongs to the
+// session's goroutine.
+type effects struct {
+	agent  *Agent
+	epoch  int                           // of this ownership
+	cancel map[string]context.CancelFunc // what runs, by key
+}
+
 // Start implements Effects.
-func (a *Agent) Start(e session.Effect, s *session.State) {
+func (fx *effects) Start(e session.Effect, s *session.State, env session.Env) {
+	a := fx.agent
 	ctx, cancel := context.WithCancel(context.Background())
-	a.cancel[e.Key] = cancel
-	var work func()
+	fx.cancel[e.Key] = cancel
 	switch e.Kind {
 	case session.CallModel:
-		req := session.Request(s, a.actor.Env())
+		req := session.Request(s, env)
 		key := req.Settings.CacheKey
 		req.Settings = a.cfg.Settings
 		req.Settings.CacheKey = key
-		work = func() { a.callModel(ctx, e, req) }
+		a.work.Go(func() { a.callModel(ctx, e, req) })
 	case session.RunTool:
-		work = func() { a.runTool(ctx, e) }
+		a.work.Go(func() { a.runTool(ctx, e, fx.epoch) })
 	case session.Wait:
-		work = func() { a.wait(ctx, e) }
+		a.work.Go(func() { a.wait(ctx, e) })
 	}
-	a.work.Go(work)
 }
 
 // Cancel implements Effects.
-func (a *Agent) Cancel(key string) {
-	if cancel, ok := a.cancel[key]; ok {
+func (fx *effects) Cancel(key string) { fx.ended(key) }
+
+// ended forgets an effect.
+func (fx *effects) ended(key string) {
+	if cancel, ok := fx.cancel[key]; ok {
 		cancel()
-		delete(a.cancel, key)
+		delete(fx.cancel, key)
 	}
 }
 
-// endEffect forgets an effect that ended by itself.
-func (a *Agent) endEffect(key string) {
-	a.Cancel(key)
-	a.actor.Done(key)
+func (fx *effects) cancelAll() {
+	for key := range fx.cancel {
+		fx.ended(key)
+	}
 }
 
 // post hands an effect's report to the session's goroutine.
@@ -91,10 +101,27 @@ func (a *Agent) stream(ctx context.Context, id transcript.ID, req *llm.Request) 
 			err = &llm.Error{Class: llm.Fatal, Code: "panic", Message: fmt.Sprintf("the model client failed: %v", p)}
 		}
 	}()
-	return a.cfg.Model.Stream(ctx, req, func(d llm.Delta) {
+	resp, err = a.cfg.Model.Stream(ctx, req, func(d llm.Delta) {
 		a.provisional(ctx, func(s *session.State) bool { return s.Req == id },
 			Published{Update: session.Update{Type: session.MessageUpdate, Entry: id, Role: llm.Assistant}, Delta: &d})
 	})
+	if err == nil {
+		err = unusable(resp)
+	}
+	return resp, err
+}
+
+// unusable refuses an answer that breaks the rules of llm.Model.
+func unusable(r *llm.Response) error {
+	if r == nil {
+		return &llm.Error{Class: llm.Fatal, Code: "bad_response", Message: "the model client gave neither an answer nor an error"}
+	}
+	for i, p := range r.Parts {
+		if (p.Type == llm.CallPart) != (p.Call != nil) || p.Result != nil {
+			return &llm.Error{Class: llm.Fatal, Code: "bad_response", Message: fmt.Sprintf("the model client's answer has a broken part %d (%q)", i+1, p.Type)}
+		}
+	}
+	return nil
 }
 
 // typed makes any failure an *llm.Error.
@@ -106,9 +133,9 @@ func typed(err error) *llm.Error {
 	return &llm.Error{Class: llm.Fatal, Message: err.Error()}
 }
 
-func (a *Agent) runTool(ctx context.Context, e session.Effect) {
+func (a *Agent) runTool(ctx context.Context, e session.Effect, epoch int) {
 	out := a.tool(ctx, e.Tool)
-	a.post(session.ToolDone{Call: e.Tool.ID, Epoch: a.cfg.State.Epoch, Output: out}, e.Key)
+	a.post(session.ToolDone{Call: e.Tool.ID, Epoch: epoch, Output: out}, e.Key)
 }
 
 func (a *Agent) tool(ctx context.Context, c *session.ToolCall) (out session.Output) {

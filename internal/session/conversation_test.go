@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	inject ID KIND TEXT                       an injection
 //	answer TEXT · length TEXT · filtered TEXT the model stops
 //	calls TOOL ARGS [;; TOOL ARGS …]          the model calls tools
-//	cutcalls …                                the same, cut by the output limit
+//	cutcalls … · filteredcalls …              the same, cut by the output limit or withheld by the provider
 //	fail CLASS [STATUS] [after=D]             the try fails
 //	tool N ok|error TEXT                      the N-th call of the batch ends
 //	skill N NAME TYPE                         … and activates a skill
@@ -177,7 +177,7 @@ func (c *conversation) event(verb, rest string) Event {
 	case "answer", "length", "filtered":
 		stop := map[string]llm.Stop{"answer": llm.StopEnd, "length": llm.StopLength, "filtered": llm.StopContent}[verb]
 		return c.answer(stop, llm.Part{Type: llm.TextPart, Text: rest})
-	case "calls", "cutcalls":
+	case "calls", "cutcalls", "filteredcalls":
 		return c.calls(verb, rest)
 	case "fail":
 		return c.fail(rest)
@@ -221,8 +221,11 @@ func (c *conversation) calls(verb, rest string) Event {
 		name, args, _ := strings.Cut(one, " ")
 		parts = append(parts, llm.Part{Type: llm.CallPart, Call: &llm.Call{Name: name, Arguments: args, ProviderID: "same"}})
 	}
-	if verb == "cutcalls" {
+	switch verb {
+	case "cutcalls":
 		return c.answer(llm.StopLength, parts...)
+	case "filteredcalls":
+		return c.answer(llm.StopContent, parts...)
 	}
 	return c.answer(llm.StopTools, parts...)
 }

@@ -99,8 +99,8 @@ func (c *commit) arrives(ev Arrives) {
 		c.Reply.Err = &Refusal{"bad_arrival", "an arrival needs an id"}
 		return
 	}
-	if ev.Human && ev.Class == transcript.ClassNext {
-		c.Reply.Err = &Refusal{"bad_arrival", "a person's words arrive as prompt, steer, answer or follow: next waits for a person's words"}
+	if why := badArrival(ev.Arrive); why != "" {
+		c.Reply.Err = &Refusal{"bad_arrival", why}
 		return
 	}
 	ev.Arrive = readable(ev.Arrive)
@@ -112,6 +112,29 @@ func (c *commit) arrives(ev Arrives) {
 		return
 	}
 	c.Reply.ID = c.add(&ev.Arrive)
+}
+
+// badArrival says what is wrong with what an arrival claims to be, or "". A
+// person's words are never trusted, and an injection is what its kind says.
+func badArrival(a transcript.Arrive) string {
+	switch {
+	case a.Nudge || a.Step != nil:
+		return "only the core itself writes such an arrival"
+	case a.Inject != "":
+		want, err := Inject(a.AID, a.Inject, a.Text)
+		if err != nil {
+			return err.Error()
+		}
+		if a.Human || a.Class != want.Class || a.Trusted != want.Trusted {
+			return "an injection of kind " + a.Inject + " arrives as " + string(want.Class) + ", and not as a person's words"
+		}
+	case !a.Human || a.Trusted:
+		return "what isn't an injection must be a person's words"
+	case a.Class == transcript.ClassPrompt, a.Class == transcript.ClassSteer, a.Class == transcript.ClassAnswer, a.Class == transcript.ClassFollow:
+	default:
+		return "a person's words arrive as prompt, steer, answer or follow, not as " + quote(string(a.Class))
+	}
+	return ""
 }
 
 // readable is the arrival as it will be read again, so that a repetition is
@@ -156,7 +179,7 @@ func (c *commit) aborts(ev Aborts) {
 	if c.deposit() {
 		return
 	}
-	if r := c.Next.Run; r == nil || r.Abort != nil {
+	if r := c.Next.Run; r == nil || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
 		return
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -72,7 +73,7 @@ func lockOf(c *Call) string {
 
 // argsOf turns a checked argument text into JSON.
 func argsOf(text string) json.RawMessage {
-	if text == "" {
+	if text = strings.TrimSpace(text); text == "" {
 		return json.RawMessage("{}")
 	}
 	return json.RawMessage(text)

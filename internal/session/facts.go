@@ -2,6 +2,7 @@ package session
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
@@ -33,11 +34,22 @@ func facts(part transcript.FactsPart, text, date string, later bool) *transcript
 	return &transcript.Facts{Part: part, Text: text, Digest: digestOf([]byte(text)), Date: date, Later: later}
 }
 
+// oneLine makes foreign text, such as a folder's name, harmless in a line of
+// the harness's words.
+func oneLine(s string) string {
+	return transcript.Escape(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return '\uFFFD'
+		}
+		return r
+	}, s))
+}
+
 // sessionFacts is the text of the first message of every context.
 func sessionFacts(h transcript.Session, now FactsNow) string {
-	lines := []string{"Working directory: " + transcript.Escape(h.Workspace), "Date: " + now.Date}
+	lines := []string{"Working directory: " + oneLine(h.Workspace), "Date: " + now.Date}
 	if now.Locale != "" {
-		lines = append(lines, "Locale: "+transcript.Escape(now.Locale))
+		lines = append(lines, "Locale: "+oneLine(now.Locale))
 	}
 	lines = append(lines, "Session mark: "+h.Mark)
 	return strings.Join(lines, "\n")

@@ -26,8 +26,8 @@ func Fold(entries []transcript.Entry) (s *State, err error) {
 	on := onPath(entries)
 	var at transcript.Entry
 	defer func() {
-		if reason, ok := recover().(broken); ok {
-			s, err = nil, &BrokenError{at.ID, at.Kind(), string(reason)}
+		if p := recover(); p != nil {
+			s, err = nil, &BrokenError{at.ID, at.Kind(), fmt.Sprint(p)}
 		}
 	}()
 	for i, e := range entries {
@@ -42,7 +42,8 @@ func Fold(entries []transcript.Entry) (s *State, err error) {
 }
 
 // broken is the reason why an entry can't be applied. Entries from Decide
-// never cause it; Fold turns it into an error.
+// never cause it; Fold turns it, and whatever else a hostile log provokes, into
+// an error.
 type broken string
 
 // needRun refuses entries that only stand inside a run.
@@ -183,7 +184,7 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
 	for _, a := range s.take(d.Arrivals) {
-		if nudge(a.AID) {
+		if a.Nudge {
 			s.Run.Nudges++
 		}
 		if mutant("ShownAtArrival") {
@@ -201,6 +202,10 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	r.Usage, r.LastFail = r.Usage.Add(a.Usage), nil
 	if !mutant("ProgressUncounted") {
 		r.Resumes = 0
+	}
+	s.stopped = a.Stop
+	if text := transcript.TextOf(a.Parts); text != "" {
+		r.Text = text
 	}
 	s.show(id, transcript.AnswerMessage(a))
 	if a.Usage.Input > 0 {
@@ -223,8 +228,7 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 		return
 	}
 	s.Turn, s.InTurn = ModelStopped, false
-	r.Answer, r.Text = id, transcript.TextOf(a.Parts)
-	s.stopped = a.Stop
+	r.Answer = id
 }
 
 func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
@@ -271,6 +275,10 @@ func (s *State) endBatch(id transcript.ID) {
 	}
 	s.InTurn = false
 	s.Turn = ModelsTurn
+	if s.stopped == llm.StopContent {
+		s.Turn = ModelStopped // nothing to answer: the provider withheld it
+		return
+	}
 	if terminate && !mutant("YieldGoesOn") {
 		s.Turn = BatchEnded
 	}

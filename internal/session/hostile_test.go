@@ -56,9 +56,9 @@ func TestR4_HostileJSONIsNoPanic(t *testing.T) {
 
 func TestI2_BrokenBytesAreFoundAgain(t *testing.T) {
 	for name, a := range map[string]transcript.Arrive{
-		"id":   {AID: "a\xff", Class: transcript.ClassSteer, Text: "x"},
+		"id":   {AID: "a\xff", Class: transcript.ClassSteer, Human: true, Text: "x"},
 		"from": {AID: "a", Class: transcript.ClassSteer, Inject: ArtifactUpdate, From: "f\xff\xff", Text: "x"},
-		"text": {AID: "a", Class: transcript.ClassSteer, Text: "x\xff\xff"},
+		"text": {AID: "a", Class: transcript.ClassSteer, Human: true, Text: "x\xff\xff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newConversation(t)

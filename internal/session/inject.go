@@ -22,20 +22,20 @@ type Injection struct {
 	// Harness: the body is the harness's own words. Otherwise the body is
 	// foreign and carried as a data block.
 	Harness bool
-	// Meaning is what the root prompt says of the kind.
+	// Meaning is what the root prompt says of the kind, in one line.
 	Meaning string
 }
 
 // Injections is the one table of kinds, meanings and deliveries.
 func Injections() []Injection {
 	return []Injection{
-		{SystemNote, transcript.ClassNext, true, "passive context; take it in and go on"},
-		{SystemGuidance, transcript.ClassSteer, true, "an instruction for your next action; apply it first"},
-		{SystemUpdate, transcript.ClassSteer, true, "the platform or a service changed; act, look into it, or say why you dismiss it"},
-		{ClientView, transcript.ClassNext, false, "what the user sees, has in focus or selected; context for their message"},
-		{ArtifactUpdate, transcript.ClassSteer, false, "someone else changed an artifact; read it again before you change it"},
-		{WorkspaceUpdate, transcript.ClassSteer, false, "instructions, configuration or resources of the workspace changed; the new text replaces the old"},
-		{BackgroundResult, transcript.ClassFollow, false, "work that you or the user started earlier ended; review it"},
+		{SystemNote, transcript.ClassNext, true, "passive context. Take it in and go on."},
+		{SystemGuidance, transcript.ClassSteer, true, "an instruction for your next action. Apply it first."},
+		{SystemUpdate, transcript.ClassSteer, true, "the platform or a service changed. Act on it, look into it, or say why you dismiss it."},
+		{ClientView, transcript.ClassNext, false, "what the user sees, has in focus or has selected. Use it as context for their next message."},
+		{ArtifactUpdate, transcript.ClassSteer, false, "an artifact changed outside your own actions. Read it again before you change it, unless the update holds its whole present content, and keep the other side's changes."},
+		{WorkspaceUpdate, transcript.ClassSteer, false, "instructions, configuration or resources of the workspace changed. The new text replaces the old."},
+		{BackgroundResult, transcript.ClassFollow, false, "work that was started earlier has ended. Review it."},
 	}
 }
 

@@ -72,14 +72,17 @@ func planStart(s *State, env Env) []transcript.Body {
 }
 
 // planInterrupted: a run of an earlier owner waits for a resume. An abort or a
-// person's message that came since closes it.
+// person's message that came since closes it; a run that had been aborted
+// before its owner went settles as that.
 func planInterrupted(s *State) []transcript.Body {
-	why := transcript.Interrupted
-	switch abort := s.Run.Abort; {
-	case abort != nil && abort.ID.Epoch > s.Run.Epoch:
-		why = transcript.Aborted
-	case !s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) || mutant("PersonLeavesInterrupted"):
+	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
+	abort := s.Run.Abort
+	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
 		return nil
+	}
+	why := transcript.Interrupted
+	if abort != nil {
+		why = transcript.Aborted
 	}
 	if c := s.firstOpen(); c != nil {
 		if c.Intent != nil {
@@ -113,8 +116,8 @@ func planStopped(s *State) []transcript.Body {
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
-		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
-			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Text: nudgeText})
+		return one(&transcript.Arrive{AID: "nudge:" + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
+			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Nudge: true, Text: nudgeText})
 	case s.working():
 		return one(s.settle(transcript.NoYield, ""))
 	}

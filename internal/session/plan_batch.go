@@ -29,7 +29,7 @@ func planBatch(s *State, env Env) []transcript.Body {
 	var intents []transcript.Body
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
-			intents = append(intents, env.Tools.intent(c.Call))
+			intents = append(intents, env.Tools.intent(c.Call, s.Header.Workspace))
 		}
 	}
 	return intents
@@ -45,6 +45,9 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 	}
 	if s.cutAnswer() {
 		return refuse(c, "the answer was cut by the output limit, so this call was not run. Send it again, in smaller pieces if it is large.")
+	}
+	if s.stopped == llm.StopContent && !mutant("CutCallRuns") {
+		return refuse(c, "the provider withheld a part of the answer, so this call was not run.")
 	}
 	args, err := env.Tools.check(c.Call)
 	if err != nil && !mutant("BadCallRuns") {
@@ -96,7 +99,7 @@ func result(c *Call, outcome transcript.Outcome, text string) *transcript.Result
 
 // unknown closes a call whose end nobody saw.
 func unknown(c *Call) *transcript.Result {
-	return result(c, transcript.OutcomeUnknown, "outcome unknown: this call was started and its end was not seen. It may have taken full, partial or no effect. Look before you repeat it.")
+	return result(c, transcript.OutcomeUnknown, "outcome unknown: this call was started and its end was not seen. It may have taken full, partial or no effect, and may still be running. Look before you repeat it.")
 }
 
 // notRun closes a call that was never started.
@@ -120,12 +123,12 @@ func blocks(args json.RawMessage) bool {
 }
 
 // intent makes the intent entry of a valid call.
-func (t *Toolbox) intent(c llm.Call) *transcript.Intent {
+func (t *Toolbox) intent(c llm.Call, workspace string) *transcript.Intent {
 	spec := t.byName[c.Name]
 	sum := sha256.Sum256([]byte(c.Arguments))
 	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: hex.EncodeToString(sum[:]), Safe: spec.Safe}
 	if spec.LockPath {
-		in.Lock = lockKey(c.Arguments)
+		in.Lock = lockKey(c.Arguments, workspace)
 	}
 	return in
 }

@@ -6,12 +6,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 //go:embed prompt/root.md
-var rootPrompt string
+var rootText string
+
+// rootPrompt is the root prompt: the text with a line for each injection kind.
+func rootPrompt() string {
+	var lines []string
+	for _, k := range Injections() {
+		lines = append(lines, "- `"+k.Kind+"`: "+k.Meaning)
+	}
+	return strings.Replace(rootText, "{{injections}}", strings.Join(lines, "\n"), 1)
+}
 
 // Prefix is the constant head of every request of a session: the root prompt
 // with what the variant adds, and the tools. It is built once per process.
@@ -30,8 +40,9 @@ func NewPrefix(variant string, tools *Toolbox) (Prefix, error) {
 	if err != nil {
 		return Prefix{}, fmt.Errorf("tool declarations: %w", err)
 	}
-	p := Prefix{System: rootPrompt, Digests: transcript.Digests{
-		Root: digestOf([]byte(rootPrompt)), Variant: digestOf([]byte(rootPrompt)), Tools: digestOf(decls)}}
+	root := rootPrompt()
+	p := Prefix{System: root, Digests: transcript.Digests{
+		Root: digestOf([]byte(root)), Variant: digestOf([]byte(root)), Tools: digestOf(decls)}}
 	p.Sum = digestOf([]byte(p.Digests.Root + p.Digests.Variant + p.Digests.Tools))
 	return p, nil
 }

@@ -11,14 +11,14 @@ import (
 
 func TestS1_RootPrompt(t *testing.T) {
 	// A token of English prose is about 4.5 bytes; 4 is the careful side.
-	if tokens := len(rootPrompt) / 4; tokens >= 3000 {
+	if tokens := len(rootPrompt()) / 4; tokens >= 3000 {
 		t.Errorf("the root prompt has about %d tokens, want under 3,000", tokens)
 	}
-	if !strings.Contains(rootPrompt, "Your task list and active skills survive context compaction and restarts.") {
+	if !strings.Contains(rootPrompt(), "Your task list and active skills survive context compaction and restarts.") {
 		t.Error("the root prompt doesn't say that tasks and skills survive compaction")
 	}
 	for _, bad := range []string{"don't tell the user", "do not tell the user", "never mention", "hide"} {
-		if strings.Contains(strings.ToLower(rootPrompt), bad) {
+		if strings.Contains(strings.ToLower(rootPrompt()), bad) {
 			t.Errorf("the root prompt says %q: nothing is hidden from the user", bad)
 		}
 	}
@@ -26,7 +26,7 @@ func TestS1_RootPrompt(t *testing.T) {
 
 func TestI1_EachKindIsDefinedOnce(t *testing.T) {
 	for _, k := range Injections() {
-		if n := strings.Count(rootPrompt, "- `"+k.Kind+"`: "); n != 1 {
+		if n := strings.Count(rootPrompt(), "- `"+k.Kind+"`: "); n != 1 {
 			t.Errorf("the root prompt defines %s %d times", k.Kind, n)
 		}
 	}
@@ -89,17 +89,16 @@ func TestE4_FixedOrderOfTools(t *testing.T) {
 
 func TestE33_CacheKey(t *testing.T) {
 	c := newConversation(t)
-	h := c.s.Header
-	key := cacheKey(h)
+	p := c.env.Prefix
+	key := cacheKey(p, "one")
 	if len(key) != 35 || key[32] != '-' {
 		t.Errorf("cache key %q: want 32 hex digits, a dash and two", key)
 	}
-	h.Session = "another"
-	if other := cacheKey(h); other[:32] != key[:32] {
+	if other := cacheKey(p, "another"); other[:32] != key[:32] || other == key {
 		t.Error("sessions of one prefix don't share the first part")
 	}
-	h.Digests.Tools = "other"
-	if other := cacheKey(h); other[:32] == key[:32] {
+	p.Sum = strings.Repeat("0", 64)
+	if other := cacheKey(p, "one"); other[:32] == key[:32] {
 		t.Error("another prefix has the same first part")
 	}
 }

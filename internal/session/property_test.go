@@ -40,7 +40,7 @@ func randomLine(rt *rapid.T, c *conversation, i int) string {
 	}
 	if c.s.asked() {
 		words = append(words, "answer done", "length half", "filtered ", "fail retry 500", "fail incomplete", "fail fatal 401", "fail overflow 400",
-			calls(rt), calls(rt), calls(rt), "cut"+calls(rt))
+			calls(rt), calls(rt), calls(rt), "cut"+calls(rt), "filtered"+calls(rt))
 	}
 	for n, call := range c.s.Calls {
 		if call.Open() && call.Intent != nil {

@@ -42,7 +42,7 @@ const (
 	MessageEnd       = "message_end"           // Role, Parts; Stop and Usage of answers
 	MessageDiscarded = "message_discarded"     // the answer in progress was given up
 	ToolStart        = "tool_execution_start"  // Call, Tool, Args
-	ToolEnd          = "tool_execution_end"    // Call, Tool, Result
+	ToolEnd          = "tool_execution_end"    // Call, Tool, Args, Result
 	TurnEnd          = "turn_end"              //
 	AgentEnd         = "agent_end"             // Settle
 	AgentSettled     = "agent_settled"         // Settle; idle if !Settle.More
@@ -146,7 +146,7 @@ func (p *publisher) result(b *transcript.Result) {
 	if c.Intent == nil {
 		p.toolStart(c)
 	}
-	p.add(Update{Type: ToolEnd, Call: c.ID, Tool: c.Name, Result: b})
+	p.add(Update{Type: ToolEnd, Call: c.ID, Tool: c.Name, Args: c.Arguments, Result: b})
 	if b.Tasks != nil {
 		p.add(Update{Type: Todo, Call: c.ID, Tasks: b.Tasks})
 	}
@@ -155,7 +155,7 @@ func (p *publisher) result(b *transcript.Result) {
 	}
 	if b.Message != nil {
 		typ := Progress
-		if b.Message.Block {
+		if b.Message.Block && !p.s.waits(human) { // words that wait are answered first
 			typ = Yielded
 		}
 		p.add(Update{Type: typ, Call: c.ID, Msg: b.Message})

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"strings"
-
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -100,8 +98,3 @@ func (s *State) pick(fits func(Arrival) bool) []transcript.ID {
 	}
 	return append(first, last...)
 }
-
-const nudgePrefix = "nudge:"
-
-// nudge reports whether an arrival id is one of the core's own reminders.
-func nudge(aid string) bool { return strings.HasPrefix(aid, nudgePrefix) }

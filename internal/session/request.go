@@ -28,17 +28,16 @@ func Request(s *State, env Env) *llm.Request {
 	for i, it := range s.Ctx {
 		req.Messages[i] = it.Msg
 	}
-	req.Settings.CacheKey = cacheKey(s.Header)
+	req.Settings.CacheKey = cacheKey(env.Prefix, s.Header.Session)
 	req.Origin = llm.Origin{Session: s.Header.Session, Label: s.Header.Label, For: "turn", Position: s.Tries["turn"]}
 	return req
 }
 
 // cacheKey: 32 hex digits of the prefix digest and two of the session's, so
 // that sessions of one prefix share a cache and still spread.
-func cacheKey(h transcript.Session) string {
-	prefix := sha256.Sum256([]byte(h.Digests.Root + h.Digests.Variant + h.Digests.Tools))
-	id := sha256.Sum256([]byte(h.Session))
-	return hex.EncodeToString(prefix[:16]) + "-" + hex.EncodeToString(id[:1])
+func cacheKey(p Prefix, session string) string {
+	id := sha256.Sum256([]byte(session))
+	return p.Sum[:32] + "-" + hex.EncodeToString(id[:1])
 }
 
 // request makes the request entry for the present context.

@@ -33,6 +33,9 @@ func failure(ev ModelFailed, before int, now time.Time) *transcript.Fail {
 		f.Message = fmt.Sprintf("%s; the provider asks to wait %s, which is more than %s: try again later", e.Message, e.RetryAfter, maxWait)
 		return f
 	}
+	if before >= maxRetries && !mutant("RetriesWithoutEnd") {
+		return f // the last one: nothing is tried again
+	}
 	if e.RetryAfter > 0 && !mutant("RetryAfterIgnored") {
 		wait = e.RetryAfter
 	}

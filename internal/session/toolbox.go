@@ -17,9 +17,6 @@ import (
 // toolRow is a row of the tool table.
 type toolRow struct {
 	name string
-	// core tools have no effect outside the session: plan writes their result,
-	// in source order, without an intent.
-	core bool
 	// safe tools have no effects and may run again after a crash.
 	safe bool
 	// lockPath tools run one at a time for each path.
@@ -33,9 +30,9 @@ func toolTable() []toolRow {
 		{name: "bash"},
 		{name: "write", lockPath: true},
 		{name: "edit", lockPath: true},
-		{name: "todo", core: true},
+		{name: "todo"},
 		{name: "skill", safe: true},
-		{name: "message_user", core: true},
+		{name: "message_user"},
 	}
 }
 
@@ -48,7 +45,6 @@ type Toolbox struct {
 
 type toolSpec struct {
 	Safe     bool
-	Core     bool
 	LockPath bool
 	schema   *jsonschema.Schema
 	known    []string // argument names, in schema order
@@ -73,7 +69,7 @@ func NewToolbox(world []llm.Tool) (*Toolbox, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: schema: %w", d.Name, err)
 		}
-		spec.Safe, spec.Core, spec.LockPath = row.safe, row.core, row.lockPath
+		spec.Safe, spec.LockPath = row.safe, row.lockPath
 		t.Decls = append(t.Decls, d)
 		t.byName[d.Name] = spec
 	}
@@ -89,10 +85,11 @@ func compile(d llm.Tool) (toolSpec, error) {
 		return toolSpec{}, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("tool.json", doc); err != nil {
+	const name = "urn:gamma:tool" // absolute, so that no folder's name matters
+	if err := c.AddResource(name, doc); err != nil {
 		return toolSpec{}, err
 	}
-	schema, err := c.Compile("tool.json")
+	schema, err := c.Compile(name)
 	if err != nil {
 		return toolSpec{}, err
 	}
@@ -201,16 +198,21 @@ func violations(err error) string {
 	return "the arguments break the schema:\n- " + strings.Join(lines, "\n- ")
 }
 
-// lockKey is the key under which two calls on one path exclude each other.
-// Names that differ and lead to one file are told apart by the tool itself.
-func lockKey(args string) string {
+// lockKey is the key under which two calls on one path run one after the
+// other. Symlinks aren't followed here: two names that lead to one file only
+// through a symlink exclude each other in the tool, in any order.
+func lockKey(args, workspace string) string {
 	var a struct {
 		Path string `json:"path"`
 	}
 	if json.Unmarshal([]byte(args), &a) != nil {
 		return ""
 	}
-	return path.Clean(a.Path)
+	p := path.Clean(a.Path)
+	if rel, ok := strings.CutPrefix(p, path.Clean(workspace)+"/"); ok {
+		return rel
+	}
+	return p
 }
 
 // quote shows a name from outside in a message, shortened.

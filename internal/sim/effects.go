@@ -23,7 +23,7 @@ type effect struct {
 }
 
 // Start implements agent.Effects.
-func (w *world) Start(e session.Effect, s *session.State) {
+func (w *world) Start(e session.Effect, s *session.State, env session.Env) {
 	if e.Kind != session.Wait {
 		w.disk.here("start.before")
 	}
@@ -32,7 +32,7 @@ func (w *world) Start(e session.Effect, s *session.State) {
 	switch e.Kind {
 	case session.CallModel:
 		run.late = w.roll(0.4)
-		w.send(e, s)
+		w.send(e, s, env)
 	case session.RunTool:
 		run.deaf = w.roll(w.odds.deaf)
 		w.step("  start %s %s", e.Tool.Name, e.Tool.ID)
@@ -44,8 +44,8 @@ func (w *world) Start(e session.Effect, s *session.State) {
 }
 
 // send notes the bytes of the request.
-func (w *world) send(e session.Effect, s *session.State) {
-	req := session.Request(s, w.environment())
+func (w *world) send(e session.Effect, s *session.State, env session.Env) {
+	req := session.Request(s, env)
 	messages := make([][]byte, len(req.Messages))
 	for i, m := range req.Messages {
 		b, err := json.Marshal(m, jsontext.AllowInvalidUTF8(true))

@@ -64,6 +64,9 @@ func (w *world) think() (*llm.Response, *llm.Error) {
 	case "length":
 		return w.speaks(llm.StopLength), nil
 	case "filtered":
+		if w.roll(0.3) {
+			return w.calls(llm.StopContent, 1+w.rng.IntN(2)), nil
+		}
 		return w.speaks(llm.StopContent), nil
 	case "fail":
 		return nil, w.fails()

@@ -158,11 +158,7 @@ func (w *world) own(s *session.State) {
 	w.token, w.why = s.Epoch, s.Why
 	w.actor = &agent.Actor{State: s, Store: w.disk, Effects: w, Publish: w.publish, Env: w.environment}
 	if s.Tasks.Revision > 0 {
-		if err := w.actor.WriteTodo(); err != nil {
-			w.step("wake: %v", err)
-			w.actor = nil // as agent.Start ends then
-			return
-		}
+		w.actor.WriteTodo()
 	}
 	w.handle(session.Wake{})
 }

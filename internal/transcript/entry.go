@@ -148,6 +148,7 @@ type Arrive struct {
 	Trusted bool   `json:"trusted,omitempty"` // the harness's words
 	Inject  string `json:"inject,omitempty"`  // injection kind (I1), "" for people's words
 	From    string `json:"from,omitempty"`    // where foreign words came from
+	Nudge   bool   `json:"nudge,omitempty"`   // the core's own reminder to go on or yield
 	Text    string `json:"text"`
 	Step    *Step  `json:"step,omitempty"`
 }

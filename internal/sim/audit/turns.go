@@ -81,14 +81,16 @@ func (a *auditor) answer(e *entry) {
 		a.allCalls[c.id] = c
 		a.calls = append(a.calls, c)
 	}
-	a.cut = b.Stop == "length" && len(a.calls) > 0
-	if a.cut {
+	withheld := b.Stop == "content_filter"
+	a.cut = (b.Stop == "length" || withheld) && len(a.calls) > 0
+	if a.cut && !withheld {
 		r.cuts++
 	} else {
 		r.cuts = 0
 	}
+	a.stop = b.Stop
 	if a.turn = toolsTurn; len(a.calls) == 0 {
-		a.turn, a.stop, r.answer = modelStopped, b.Stop, e
+		a.turn, r.answer = modelStopped, e
 	}
 }
 
@@ -106,6 +108,10 @@ func (a *auditor) failed(e *entry) {
 	switch {
 	case asked > time.Minute:
 		a.fail("retry", e.ID, "the provider asked to wait %s, which is too long to try again", asked)
+	case a.fails > 3:
+		if !e.Raw.NotBefore.IsZero() {
+			a.fail("retry", e.ID, "the last try failed and the entry names a time for another")
+		}
 	case asked > 0 && wait != asked:
 		a.fail("retry", e.ID, "the next try waits %s, the provider asked for %s", wait, asked)
 	case asked == 0 && (wait < backoff || wait > backoff*5/4):
@@ -114,7 +120,8 @@ func (a *auditor) failed(e *entry) {
 }
 
 func (a *auditor) aborted(e *entry) {
-	if a.run == nil || a.run.abort != nil {
+	// A run whose aborting owner is gone may be aborted once more.
+	if a.run == nil || a.run.abort != nil && a.run.abort.epoch == e.epoch {
 		a.fail("abort", e.ID, "an abort, but no run that isn't aborting")
 	}
 	a.run.abort = e
@@ -173,7 +180,7 @@ func (a *auditor) cause(e *entry) string {
 		}
 		return why
 	}
-	if r.abort != nil && e.Raw.Reason != "aborted" && e.Raw.Reason != "interrupted" {
+	if r.abort != nil && e.Raw.Reason != "aborted" {
 		return "the run was aborted"
 	}
 	switch e.Raw.Reason {
@@ -186,7 +193,7 @@ func (a *auditor) cause(e *entry) string {
 	case "length":
 		return must(plain && a.stop == "length" || r.cuts >= 3, "no answer was cut")
 	case "content_filter":
-		return must(plain && a.stop == "content_filter", "nothing was filtered")
+		return must(a.stop == "content_filter", "nothing was filtered")
 	case "aborted":
 		return must(r.abort != nil, "nobody aborted it")
 	case "interrupted":

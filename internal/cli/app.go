@@ -20,9 +20,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -38,7 +40,9 @@ type app struct {
 	env     func(string) string
 	cwd     string
 	version string
-	code    int // exit code of a command that ended without an error
+	code    int    // exit code of a command that ended without an error
+	out     output // set by a command whose output goes through one
+	hurry   bool   // the user wants to leave: the output is flushed for a moment only
 }
 
 // grammar is the command line.
@@ -62,7 +66,38 @@ func Main(args []string, version string) int {
 	return a.run(args)
 }
 
+// run runs the command line and flushes its output.
 func (a *app) run(args []string) int {
+	code := a.command(args)
+	if a.out == nil {
+		return code
+	}
+	var limit time.Duration
+	if a.hurry {
+		limit = flushWait
+	}
+	if err := a.out.close(limit); err != nil && code != exitInterrupt {
+		if code != exitError {
+			fmt.Fprintf(a.stderr, "gamma: standard output: %v; the session has kept all of it\n", bare(err))
+		}
+		return exitError
+	}
+	return code
+}
+
+// flushWait is how long a leaving process waits for the readers of its output.
+const flushWait = time.Second
+
+// bare drops what the os package puts in front: the file's name.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (a *app) command(args []string) int {
 	if len(args) == 0 {
 		args = []string{"help"}
 	}
@@ -91,7 +126,11 @@ func (a *app) run(args []string) int {
 // fail prints the error and returns its exit code, unless the command has
 // chosen one.
 func (a *app) fail(err error) int {
-	fmt.Fprintf(a.stderr, "gamma: %v\n", err)
+	if a.out != nil {
+		a.out.problem(err)
+	} else {
+		fmt.Fprintln(a.stderr, printable("gamma: "+err.Error()))
+	}
 	if a.code != 0 {
 		return a.code
 	}
@@ -166,6 +205,6 @@ func (helpCmd) Help() string {
 
 // Run shows the help of a command.
 func (h helpCmd) Run(a *app) error {
-	a.code = a.run(append(h.Command, "--help"))
+	a.code = a.command(append(h.Command, "--help"))
 	return nil
 }

@@ -47,6 +47,7 @@ func (c demoCmd) Run(a *app) error {
 		return err
 	}
 	out := newTextOutput(a.stdout, a.stderr)
+	a.out = out
 	out.say(bold, "A scripted session: the model's words come from a file; everything else is real.")
 	out.say(dim, "Sample folder: %s\n", dir)
 	out.say(bold, "User: %s", demoPrompt)
@@ -54,7 +55,9 @@ func (c demoCmd) Run(a *app) error {
 	inside.cwd = dir
 	run := &execCmd{Prompt: []string{demoPrompt}, Model: "script:" + file, Variant: "base", Label: "demo", Allow: []string{"bash"}}
 	code, err := run.exec(&inside, out)
-	if err != nil {
+	a.hurry = inside.hurry
+	if err != nil || code == exitInterrupt {
+		a.code = code
 		return err
 	}
 	c.closing(out, dir, file, code)

@@ -20,10 +20,13 @@ func eventOf(p agent.Published) wire.Event {
 		case part.Call != nil:
 			e.Calls = append(e.Calls, wire.Call{Call: part.Call.ID, Tool: part.Call.Name, Args: argsOf(part.Call.Arguments)})
 		case part.Result != nil:
-			e.Text = part.Result.Text
+			if p.Type == session.MessageEnd { // the start would only repeat it
+				e.Text = part.Result.Text
+			}
 		}
 	}
-	if p.Type == session.ToolStart {
+	unseen := p.Result != nil && p.Result.Outcome == transcript.OutcomeUnknown // its start may have been told by another process
+	if p.Type == session.ToolStart || p.Type == session.ToolEnd && unseen {
 		e.Args = argsOf(p.Args)
 	}
 	if p.Type == session.MessageEnd && p.Role == llm.Assistant {

@@ -48,6 +48,7 @@ func (c *execCmd) Run(a *app) error {
 	if c.JSON {
 		out = newJSONOutput(a.stdout, a.stderr)
 	}
+	a.out = out
 	code, err := c.exec(a, out)
 	a.code = code
 	if err == nil {
@@ -67,12 +68,19 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	l, err := c.open(a, out)
+	catchPipe()
+	l, err := c.open(a, out, prompt)
 	if err != nil {
 		return 0, err
 	}
-	defer l.close()
-	return l.drive(prompt)
+	if l.disk == nil {
+		return l.lastResult()
+	}
+	stop := l.onSignals()
+	code, err := l.drive(prompt)
+	l.close()
+	a.hurry = stop()
+	return code, err
 }
 
 // prompt reads the prompt; nil means to resume.
@@ -102,19 +110,23 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 // drive starts the session, hands it the prompt or the wish to go on, and
 // waits until it settles.
 func (l *live) drive(prompt *string) (int, error) {
-	l.out.redact(l.state.Header.Mark)
-	l.out.session(wire.Session{Type: "session", Schema: wire.Schema, Session: l.disk.ID,
-		Workspace: l.workspace, Model: l.model.name, Resumed: l.resumed})
+	l.announce(l.model.name)
 	if prompt == nil && l.quiet() {
 		return l.lastResult()
 	}
 	l.start()
-	stop := l.onSignals()
-	defer stop()
 	if err := l.begin(prompt); err != nil {
 		return 0, err
 	}
 	return l.wait()
+}
+
+// announce prints the first line.
+func (l *live) announce(model string) {
+	l.out.redact(l.state.Header.Mark)
+	l.out.goOn(l.again())
+	l.out.session(wire.Session{Type: "session", Schema: wire.Schema, Session: l.state.Header.Session,
+		Workspace: l.workspace, Model: model, Resumed: l.resumed})
 }
 
 // quiet reports whether nothing is to be done without a prompt.
@@ -125,10 +137,7 @@ func (l *live) quiet() bool {
 
 // lastResult prints the result of the newest run again; no model is called.
 func (l *live) lastResult() (int, error) {
-	if l.state.Last == nil {
-		return 0, usagef("session %s has no run to go on with: give a prompt", l.disk.ID)
-	}
-	res, code := resultOf(l.disk.ID, l.state.Last)
+	res, code := resultOf(l.state.Header.Session, l.state.Last)
 	l.out.result(res)
 	return code, nil
 }
@@ -156,7 +165,9 @@ func (l *live) wait() (int, error) {
 	select {
 	case <-l.idle:
 	case <-l.leave:
-		return exitInterrupt, l.left()
+		return exitInterrupt, fmt.Errorf("interrupted; go on with: %s", l.again())
+	case <-l.out.broken():
+		return exitError, fmt.Errorf("standard output can't be written any more, so the run was interrupted; go on with: %s", l.again())
 	case <-l.agent.Done():
 		return 0, l.agent.Err()
 	}

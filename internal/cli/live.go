@@ -33,7 +33,8 @@ type live struct {
 	resumed   bool
 	env       session.Env // Now and Facts.Date are set for each decision
 	idle      chan struct{}
-	leave     chan os.Signal
+	leave     chan struct{} // the user wants to be gone
+	flags     string        // of this run, to be repeated by who goes on
 }
 
 // closeWait is how long a leaving process waits for what it cancelled.
@@ -41,7 +42,10 @@ const closeWait = 3 * time.Second
 
 // open creates or opens the session and wires it. Everything that can be
 // wrong with the flags is found before the session exists.
-func (c *execCmd) open(a *app, out output) (*live, error) {
+//
+// Without a prompt, and if nothing is left to do, the session is only read:
+// then live.disk is nil.
+func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	home, err := a.home()
 	if err != nil {
 		return nil, err
@@ -50,7 +54,7 @@ func (c *execCmd) open(a *app, out output) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{app: a, out: out, idle: make(chan struct{}, 1), leave: make(chan os.Signal, 1)}
+	l := &live{app: a, out: out, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1)}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -58,10 +62,16 @@ func (c *execCmd) open(a *app, out output) (*live, error) {
 	l.workspace, l.resumed = a.cwd, id != ""
 	if l.resumed {
 		l.workspace = had.Workspace
+		if prompt == nil {
+			if over, err := l.read(home, id); over || err != nil {
+				return l, err
+			}
+		}
 	}
 	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
 		return nil, err
 	}
+	l.flags = c.repeated(had.Model, l.model.name)
 	if err := l.equip(c, home, conf); err != nil {
 		return nil, err
 	}
@@ -95,6 +105,25 @@ func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Sess
 		return "", had, err
 	}
 	return id, log.Header, nil
+}
+
+// read looks whether anything is left to do in the session, without owning
+// it. If not, the newest run's result is all there is.
+func (l *live) read(home *disk.Home, id string) (over bool, err error) {
+	log, err := home.Read(id)
+	if err != nil {
+		return false, nil // opening it tells
+	}
+	s, err := session.Fold(log.Entries)
+	if err != nil || s.Run != nil || len(s.Queue) > 0 {
+		return false, nil
+	}
+	if s.Last == nil {
+		return false, usagef("session %s has no run to go on with: give a prompt", id)
+	}
+	l.state = s
+	l.announce(s.Header.Model)
+	return true, nil
 }
 
 // equip prepares tools, prefix, limits and facts.
@@ -220,41 +249,95 @@ func (l *live) publish(p agent.Published) {
 
 // onSignals: the first interrupt aborts the run; a second one, or a
 // termination, leaves at once with the run interrupted on disk.
-func (l *live) onSignals() (stop func()) {
+func (l *live) onSignals() (stop func() (came bool)) {
 	signals := make(chan os.Signal, 4)
+	came := false
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	ended := make(chan struct{})
+	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		aborted := false
 		for {
 			select {
-			case <-ended:
+			case <-end:
 				return
 			case s := <-signals:
+				came = true
 				if s == os.Interrupt && !aborted {
 					aborted = true
 					l.out.notice("stopping; press Ctrl-C again to leave at once")
 					go l.abort()
 					continue
 				}
-				l.leave <- s
-				return
+				l.depart()
 			}
 		}
 	}()
-	return func() { signal.Stop(signals); close(ended) }
-}
-
-func (l *live) abort() {
-	r, err := l.agent.Send(context.Background(), session.Aborts{By: "user", Why: "interrupt"})
-	if err == nil && r.Err != nil {
-		l.leave <- os.Interrupt // nothing runs: just leave
+	return func() bool {
+		signal.Stop(signals)
+		close(end)
+		<-ended
+		return came
 	}
 }
 
-// left says how to go on.
-func (l *live) left() error {
-	return fmt.Errorf("interrupted; go on with: gamma exec --resume %s", l.disk.ID)
+// depart makes wait return.
+func (l *live) depart() {
+	select {
+	case l.leave <- struct{}{}:
+	default:
+	}
+}
+
+// catchPipe: a reader of the output who has gone is an error of the write and
+// not the end of the process. Commands that are started aren't told: a signal
+// that is caught is as usual for them.
+func catchPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+func (l *live) abort() {
+	if l.agent == nil {
+		l.depart()
+		return
+	}
+	r, err := l.agent.Send(context.Background(), session.Aborts{By: "user", Why: "interrupt"})
+	if err == nil && r.Err != nil {
+		l.depart() // nothing runs: just leave
+	}
+}
+
+// again is what to type to go on: the session and the flags of this run.
+func (l *live) again() string {
+	return program() + " exec --resume " + l.state.Header.Session + l.flags
+}
+
+// repeated returns the flags that a run which goes on needs too. had is the
+// session's own model, name the one that is used.
+func (c *execCmd) repeated(had, name string) string {
+	var b strings.Builder
+	if c.Model != "" && had != "" && had != name {
+		b.WriteString(" --model " + quoted(name))
+	}
+	if c.Trust {
+		b.WriteString(" --trust")
+	}
+	for _, t := range c.Allow {
+		b.WriteString(" --allow " + quoted(t))
+	}
+	for _, t := range c.Deny {
+		b.WriteString(" --deny " + quoted(t))
+	}
+	if c.MaxTurns != nil {
+		fmt.Fprintf(&b, " --max-turns %d", *c.MaxTurns)
+	}
+	return b.String()
+}
+
+// quoted makes one word of s for a shell.
+func quoted(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:-+=@%,") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // close ends what was opened.

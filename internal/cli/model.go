@@ -36,10 +36,10 @@ func (u usageError) Unwrap() error { return u.err }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// chooseModel builds the model. flag, environment and configuration name it,
-// in this order; had is the model of the session that is resumed, if any.
+// chooseModel builds the model. The flag, the session that is resumed (had),
+// the environment and the configuration name it, in this order.
 func (a *app) chooseModel(flag, had string, c config) (chosen, error) {
-	name := cmp.Or(flag, a.env("GAMMA_MODEL"), had, c.Model)
+	name := cmp.Or(flag, had, a.env("GAMMA_MODEL"), c.Model)
 	if name == "" && (a.env("OPENAI_API_KEY") != "" || a.env("OPENAI_BASE_URL") != "") {
 		name = defaultModel
 	}

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/wire"
@@ -59,4 +63,65 @@ func resultOf(id string, r *session.Run) (wire.Result, int) {
 		out.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message}
 	}
 	return out, code
+}
+
+// epilogue says in words why a run ended in a way that people should know of,
+// and what the command to go on is good for. Both are "" if it is done.
+// repeat: the run is an old one.
+func epilogue(r wire.Result, repeat bool) (why, hint string) {
+	const goOn = "Go on with:"
+	run := func(now, old string) string {
+		if repeat {
+			return "The last run " + old
+		}
+		return now
+	}
+	failure := r.Detail
+	if r.Error != nil {
+		failure = r.Error.Message
+	}
+	switch transcript.Reason(r.Reason) {
+	case transcript.Yield:
+		if r.Status == "needs_human" {
+			return fmt.Sprintf("Waiting for you (%s).", r.Yield.Reason), "Answer with:"
+		}
+	case transcript.NoYield:
+		return "The model stopped while a task was still in progress.", goOn
+	case transcript.Aborted:
+		return run("Stopped by you.", "was stopped by you."), goOn
+	case transcript.Limit:
+		return run("Stopped ", "stopped ") + limitText(r.Detail) + ".", goOn
+	case transcript.ContextOverflow:
+		return "! " + run("The conversation no longer fits into the model: ", "ended, since the conversation no longer fits into the model: ") +
+			cmp.Or(failure, "its window is full") + ". Start a new session.", ""
+	case transcript.Length:
+		return run("The answer was cut by the model's output limit", "ended with an answer that was cut by the model's output limit") + detail(r.Detail) + ".", goOn
+	case transcript.ContentFilter:
+		return run("The answer was cut by the provider's content filter.", "ended with an answer that was cut by the provider's content filter."), goOn
+	case transcript.ModelError, transcript.ModelIncomplete:
+		return "! " + run("", "ended with an error: ") + cmp.Or(failure, r.Reason), goOn
+	case transcript.CrashLoop:
+		return "! " + run("The run was ended: ", "was ended: ") + "it was resumed again and again without getting any further.", goOn
+	}
+	return "", ""
+}
+
+// limitText says which limit, with the flag or setting that sets it.
+func limitText(detail string) string {
+	name, value, _ := strings.Cut(detail, ": ")
+	switch name {
+	case "turns":
+		plural := "s"
+		if value == "1" {
+			plural = ""
+		}
+		return "after " + value + " answer" + plural + " (--max-turns)"
+	case "tokens":
+		return "after " + value + " tokens (budgets.tokens)"
+	case "cost":
+		return "after " + value + " (budgets.cost)"
+	case "wall time":
+		return "when its time was up (budgets.wall)"
+	}
+	return "at a limit" + " (" + detail + ")"
 }

@@ -12,50 +12,58 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/wire"
 )
 
 // output shows a run: as JSON lines, or as text. Its methods may be called by
-// several goroutines.
+// several goroutines; none of them waits for a reader.
 type output interface {
 	session(wire.Session)
-	redact(mark string) // from now on
+	redact(mark string)  // from now on
+	goOn(command string) // what to type to go on with the session
 	event(wire.Event)
 	notice(text string)
+	problem(err error) // the line "gamma: …" of a command that failed
 	result(wire.Result)
-	failed(err error, code int) // the command ends with this error
+	failed(err error, code int)      // the command ends with this error
+	broken() <-chan struct{}         // closed when it makes no sense to go on printing
+	close(limit time.Duration) error // flushes; the error is that of standard output
 }
 
 // jsonOutput prints JSON lines on stdout and notices on stderr.
 type jsonOutput struct {
 	mu     sync.Mutex
-	out    io.Writer
-	err    io.Writer
+	out    *outlet
+	err    *outlet
 	hide   redactor
+	behind bool   // fragments of the present answer were left out
 	opened string // session id
 	ended  bool
 }
 
-func newJSONOutput(out, err io.Writer) *jsonOutput { return &jsonOutput{out: out, err: err} }
+// newJSONOutput gives each stream a queue of its own, so that a reader of
+// stdout who has stopped holds up no notice.
+func newJSONOutput(out, err io.Writer) *jsonOutput {
+	return &jsonOutput{out: newQueue().outlet(out, true), err: newQueue().outlet(err, false)}
+}
 
 func (o *jsonOutput) line(v any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.print(v)
+	o.print(v, o.out.put)
 }
 
 // print prints a line. o.mu is held.
-func (o *jsonOutput) print(v any) {
+func (o *jsonOutput) print(v any, put func([]byte) bool) bool {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		fmt.Fprintf(o.err, "gamma: output: %v\n", err)
-		return
+		return true
 	}
-	if _, err := o.out.Write(o.hide.line(b.Bytes())); err != nil {
-		fmt.Fprintf(o.err, "gamma: standard output: %v\n", err)
-	}
+	return put(o.hide.line(b.Bytes()))
 }
 
 func (o *jsonOutput) redact(mark string) {
@@ -64,14 +72,34 @@ func (o *jsonOutput) redact(mark string) {
 	o.hide = redactor{mark: mark}
 }
 
-func (o *jsonOutput) session(s wire.Session) { o.opened = s.Session; o.line(s) }
-func (o *jsonOutput) notice(text string)     { fmt.Fprintln(o.err, "gamma: "+text) }
-func (o *jsonOutput) result(r wire.Result)   { o.ended = true; o.line(r) }
+func (o *jsonOutput) session(s wire.Session)  { o.opened = s.Session; o.line(s) }
+func (o *jsonOutput) goOn(string)             {}
+func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, printable("gamma: "+text)) }
+func (o *jsonOutput) problem(err error)       { o.notice(err.Error()) }
+func (o *jsonOutput) result(r wire.Result)    { o.ended = true; o.line(r) }
+func (o *jsonOutput) broken() <-chan struct{} { return o.out.q.broken }
 
+// event prints an event. Provisional ones may be left out when the reader is
+// far behind; of an answer, all that follow the first one that was.
 func (o *jsonOutput) event(e wire.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.print(o.hide.event(e))
+	e = o.hide.event(e)
+	switch e.Type {
+	case session.MessageUpdate:
+		o.behind = o.behind || !o.print(e, o.out.offer)
+	case session.ToolUpdate:
+		o.print(e, o.out.offer)
+	default:
+		o.behind = false
+		o.print(e, o.out.put)
+	}
+}
+
+func (o *jsonOutput) close(limit time.Duration) error {
+	o.out.q.close(limit)
+	o.err.q.close(limit)
+	return o.out.failure()
 }
 
 func (o *jsonOutput) failed(err error, code int) {
@@ -89,21 +117,34 @@ func (o *jsonOutput) failed(err error, code int) {
 		Error: &wire.Error{Code: reason, Message: err.Error()}})
 }
 
-// textOutput prints the answer on stdout and the progress on stderr.
+// textOutput prints the answer on stdout and the progress on stderr. When both
+// are a terminal, the answer is printed as it comes.
 type textOutput struct {
-	mu    sync.Mutex
-	out   io.Writer
-	err   io.Writer
-	color bool
-	width int // of the terminal, 0: none
-	hide  redactor
-	id    string
-	args  map[string]string    // of running calls
-	shown map[string]wire.Task // task list as printed, by id
+	mu       sync.Mutex
+	out      *outlet // of one queue: on a terminal the order counts
+	err      *outlet
+	color    bool
+	width    int // of stderr's terminal, 0: none
+	outWidth int // of stdout's
+	hide     redactor
+	id       string
+	again    string               // what to type to go on
+	repeat   bool                 // nothing has run: an old result is printed
+	pending  string               // the newest answer's text; progress if the run goes on
+	shown    map[string]wire.Task // task list as printed, by id
+	now      activity
+	live     stream
 }
 
 func newTextOutput(out, err io.Writer) *textOutput {
-	return &textOutput{out: out, err: err, width: widthOf(err), color: isTerminal(err) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", args: map[string]string{}, shown: map[string]wire.Task{}}
+	q := newQueue()
+	o := &textOutput{out: q.outlet(out, true), err: q.outlet(err, false), width: widthOf(err), outWidth: widthOf(out),
+		shown: map[string]wire.Task{}, repeat: true}
+	smart := o.width > 0 && os.Getenv("TERM") != "dumb"
+	o.color = smart && os.Getenv("NO_COLOR") == ""
+	o.now = activity{redraw: smart, calls: map[string]running{}}
+	o.live = stream{on: smart && o.outWidth > 0, flow: flow{width: o.width}}
+	return o
 }
 
 const (
@@ -116,7 +157,7 @@ const (
 )
 
 func (o *textOutput) paint(code, s string) string {
-	if !o.color {
+	if !o.color || code == "" || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
@@ -125,12 +166,18 @@ func (o *textOutput) paint(code, s string) string {
 // say prints one line of progress; control characters of foreign text can't
 // reach the terminal.
 func (o *textOutput) say(code, format string, args ...any) {
-	s := printable(fmt.Sprintf(format, args...))
-	fmt.Fprintln(o.err, o.paint(code, wrap(o.hide.text(s), o.width)))
+	o.line(code, wrap(o.hide.text(printable(fmt.Sprintf(format, args...))), o.width))
+}
+
+// line prints a line above the status. o.mu is held, as in say.
+func (o *textOutput) line(code, s string) {
+	o.erase()
+	fmt.Fprintln(o.err, o.paint(code, s))
 }
 
 // printable replaces control characters, which could steer a terminal.
 func printable(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= 0x20 && r != 0x7f && (r < 0x80 || r > 0x9f) && (r < 0x202a || r > 0x202e) && (r < 0x2066 || r > 0x2069) {
 			return r
@@ -156,6 +203,20 @@ func (o *textOutput) session(s wire.Session) {
 	o.say(dim, "%s %s · %s · %s", verb, s.Session, shortModel(s.Model), s.Workspace)
 }
 
+func (o *textOutput) goOn(command string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.again = command
+}
+
+func (o *textOutput) broken() <-chan struct{} { return o.out.q.broken }
+
+func (o *textOutput) close(limit time.Duration) error {
+	o.stopClock()
+	o.out.q.close(limit)
+	return o.out.failure()
+}
+
 // shortModel leaves out the folder of a script.
 func shortModel(m string) string {
 	if file, ok := strings.CutPrefix(m, "script:"); ok {
@@ -170,16 +231,27 @@ func (o *textOutput) notice(text string) {
 	o.say(yellow, "! %s", text)
 }
 
+// problem isn't wrapped: it is one line, for whoever looks for it.
+func (o *textOutput) problem(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line("", o.hide.text(printable("gamma: "+err.Error())))
+}
+
 func (o *textOutput) event(e wire.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.repeat = false
+	o.follow(e)
 	switch e.Type {
+	case session.MessageUpdate:
+		o.fragment(o.hide.event(e).Delta)
+	case session.MessageStart, session.AgentStart:
+		o.wentOn()
 	case session.MessageEnd:
-		if e.Role == "assistant" && len(e.Calls) > 0 && e.Text != "" {
-			o.say(bold, "%s", e.Text)
-		}
-	case session.ToolStart:
-		o.args[e.Call] = argLine(e.Args, o.width-len(e.Tool)-6)
+		o.message(e)
+	case session.MessageDiscarded:
+		o.discarded()
 	case session.ToolEnd:
 		o.toolEnd(e)
 	case session.Todo:
@@ -193,12 +265,32 @@ func (o *textOutput) event(e wire.Event) {
 	case session.AgentResume:
 		o.say(dim, "resumed by %s", e.By)
 	case session.Failure:
-		o.failure(e.Error)
-	case session.AgentSettled:
-		if e.Reason != "done" && e.Reason != "yield" {
-			o.say(yellow, "! settled: %s%s", e.Reason, detail(e.Detail))
+		if !e.Error.RetryAt.IsZero() { // else the result says it
+			o.say(yellow, "! %s; trying again in %s", e.Error.Message, time.Until(e.Error.RetryAt).Round(time.Second))
 		}
 	}
+}
+
+// wentOn: the text of an answer was not the last word.
+func (o *textOutput) wentOn() {
+	if o.pending != "" && !o.live.on {
+		o.say(bold, "%s", o.pending)
+	}
+	o.pending = ""
+}
+
+// message ends an answer.
+func (o *textOutput) message(e wire.Event) {
+	if e.Role != "assistant" {
+		return
+	}
+	if o.live.on {
+		o.whole(e.Text)
+	} else if len(e.Calls) > 0 && e.Text != "" {
+		o.say(bold, "%s", e.Text)
+		return
+	}
+	o.pending = e.Text
 }
 
 func detail(s string) string {
@@ -208,27 +300,23 @@ func detail(s string) string {
 	return " (" + s + ")"
 }
 
-func (o *textOutput) failure(f *wire.Error) {
-	if f.RetryAt.IsZero() {
-		o.say(red, "! %s", f.Message)
-		return
-	}
-	o.say(yellow, "! %s; trying again in %s", f.Message, time.Until(f.RetryAt).Round(time.Second))
-}
-
 func (o *textOutput) toolEnd(e wire.Event) {
-	args := o.args[e.Call]
-	delete(o.args, e.Call)
+	raw := o.now.calls[e.Call].args
+	if raw == nil {
+		raw = e.Args // started by another process
+	}
+	delete(o.now.calls, e.Call)
 	if e.Tool == "todo" && e.Outcome == "ok" || e.Tool == "message_user" && e.Outcome == "ok" {
 		return // shown as what it is
 	}
+	args := argLine(raw, o.width-len(e.Tool)-6)
 	switch e.Outcome {
 	case "ok":
 		o.say(dim, "  ✓ %s %s", e.Tool, args)
 	case "unknown":
 		o.say(yellow, "  ? %s %s · outcome unknown", e.Tool, args)
 	default:
-		o.say(red, "  ✗ %s %s · %s", e.Tool, args, firstLine(e.Text, 120))
+		o.say(red, "  ✗ %s %s · %s", e.Tool, args, oneLine(strings.TrimPrefix(e.Text, "error: "), 300))
 	}
 }
 
@@ -259,16 +347,8 @@ func (o *textOutput) tasks(t *wire.Tasks) {
 func (o *textOutput) result(r wire.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	text := o.hide.text(r.Text)
-	if isTerminal(o.out) {
-		text = wrap(printable(text), widthOf(o.out))
-	}
-	if text != "" {
-		if isTerminal(o.err) {
-			fmt.Fprintln(o.err) // sets the answer apart
-		}
-		fmt.Fprintln(o.out, text)
-	}
+	o.now.model, o.now.calls, o.now.order = "", nil, nil
+	o.answer(r.Text)
 	if r.Yield != nil {
 		for _, d := range r.Yield.Deviations {
 			o.say(yellow, "! deviation in %s, %s (%s): %s", d.Skill, d.Step, d.Kind, d.Cause)
@@ -277,13 +357,33 @@ func (o *textOutput) result(r wire.Result) {
 	for _, d := range r.Denials {
 		o.say(yellow, "! refused: %s (%s)", d.Tool, d.Rule)
 	}
-	switch {
-	case r.Yield != nil && r.Yield.Reason != "complete":
-		o.say(yellow, "Waiting for you (%s). Answer with: gamma exec --resume %s \"…\"", r.Yield.Reason, r.Session)
-	case r.Status == "error" && r.Error != nil:
-		o.say(red, "! %s", r.Error.Message)
+	status := r.Status
+	if r.Reason == string(transcript.Aborted) {
+		status = "stopped"
 	}
-	o.say(dim, "%s · %d tokens in (%d cached), %d out", r.Status, r.Usage.Input, r.Usage.Cached, r.Usage.Output)
+	if why, hint := epilogue(r, o.repeat); why != "" {
+		o.say(yellow, "%s", why)
+		if hint != "" && o.again != "" {
+			o.say(dim, "%s\n    %s \"…\"", hint, o.again)
+		}
+	}
+	o.say(dim, "%s · %d tokens in (%d cached), %d out", status, r.Usage.Input, r.Usage.Cached, r.Usage.Output)
+}
+
+// answer prints the answer on stdout, unless it is on the screen already.
+func (o *textOutput) answer(text string) {
+	text = o.hide.text(text)
+	if text == "" || o.live.on && o.pending != "" && text == o.hide.text(o.pending) {
+		return
+	}
+	o.erase()
+	if o.outWidth > 0 {
+		text = wrap(printable(text), o.outWidth)
+	}
+	if o.width > 0 {
+		fmt.Fprintln(o.err) // sets the answer apart
+	}
+	fmt.Fprintln(o.out, text)
 }
 
 func (o *textOutput) failed(error, int) {} // the caller prints it
@@ -302,6 +402,9 @@ func argLine(raw json.RawMessage, width int) string {
 	}
 	return firstLine(string(raw), width-1)
 }
+
+// oneLine joins the lines of a text and cuts it to n runes.
+func oneLine(s string, n int) string { return firstLine(strings.Join(strings.Fields(s), " "), n) }
 
 // firstLine cuts text to its first line and n runes.
 func firstLine(s string, n int) string {

@@ -155,6 +155,7 @@ func (c sessionShow) Run(a *app) error {
 
 func showEntries(a *app, log *disk.Log) error {
 	out := newJSONOutput(a.stdout, a.stderr)
+	a.out = out
 	out.redact(log.Header.Mark)
 	for _, e := range log.Entries {
 		b, err := transcript.Encode(e)

@@ -135,3 +135,33 @@ func TestR4_ReadOnlyFolders(t *testing.T) {
 		}
 	}
 }
+
+// TestC12_FullOutput: an output that can't be written is told once, ends with
+// code 1, and loses nothing of the session.
+func TestC12_FullOutput(t *testing.T) {
+	for _, args := range [][]string{{"exec", "--json", "hi"}, {"exec", "hi"}} {
+		t.Run("C12 "+strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.script("version: 1\nsteps: [{tools: [{name: todo, args: {action: list}}]}]\ndefault: {text: Answer.}\n")
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer full.Close()
+			cmd := p.cmd(args...)
+			var stderr strings.Builder
+			cmd.Stdout, cmd.Stderr = full, &stderr
+			if err := cmd.Run(); err == nil {
+				t.Error("exit 0")
+			}
+			if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(stderr.String(), "standard output") != 1 {
+				t.Errorf("exit %d, standard error:\n%s", code, stderr.String())
+			}
+			s := p.readSession()
+			if r := p.run("exec", "--json", "--resume", s.id); r.code != 0 || r.result(t).Text != "Answer." {
+				t.Errorf("resumed: exit %d, %s\n%s", r.code, r.stdout, r.stderr)
+			}
+		})
+	}
+}

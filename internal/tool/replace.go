@@ -95,6 +95,7 @@ func (ps *places) replace(arg string, p place, content []byte) (fs.FileInfo, err
 		err = dir.Rename(temp, path.Base(p.rel))
 	}
 	if err == nil {
+		syncFolder(dir)
 		return info, nil
 	}
 	dir.Remove(temp)
@@ -105,6 +106,16 @@ func (ps *places) replace(arg string, p place, content []byte) (fs.FileInfo, err
 		return nil, fmt.Errorf("%s wasn't written: %w", show(arg), reason(err))
 	default:
 		return nil, fmt.Errorf("%s wasn't written, %s: %w", show(arg), old, reason(err))
+	}
+}
+
+// syncFolder makes a rename survive a power loss, so that a result which says
+// that a file was written isn't ahead of the disk. Where a folder can't be
+// synced the file is as safe as the system makes it.
+func syncFolder(dir *os.Root) {
+	if f, err := dir.Open("."); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
 	}
 }
 

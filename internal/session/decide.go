@@ -97,6 +97,10 @@ func (c *commit) arrives(ev Arrives) {
 		c.Reply.Err = &Refusal{"bad_arrival", "an arrival needs an id"}
 		return
 	}
+	if nudge(ev.AID) {
+		c.Reply.Err = &Refusal{"bad_arrival", "ids that begin with " + nudgePrefix + " are the session's own"}
+		return
+	}
 	ev.Text = strings.ToValidUTF8(ev.Text, "\uFFFD")
 	if was, ok := c.Next.Seen[ev.AID]; ok {
 		c.Reply = Reply{ID: was.ID, Again: true}

@@ -32,11 +32,11 @@ func TestI2_ArrivalsAreWhatTheyClaim(t *testing.T) {
 	}
 }
 
-func TestS33_ACallersIDIsNoNudge(t *testing.T) {
+func TestS33_NudgesAreTheCoresOwn(t *testing.T) {
 	c := newConversation(t)
-	c.do("prompt nudge:1-4:1 go")
-	if c.s.Run == nil || c.s.Run.Nudges != 0 {
-		t.Errorf("a person's prompt counts as %d nudges", c.s.Run.Nudges)
+	a := transcript.Arrive{AID: "nudge:1-4:1", Class: transcript.ClassPrompt, Human: true, Text: "x"}
+	if got := Decide(c.s, Arrives{a}, c.env); got.Reply.Err == nil || len(got.Entries) > 0 {
+		t.Errorf("an id of the core's own was taken: %+v", got.Reply)
 	}
 }
 

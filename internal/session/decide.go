@@ -120,6 +120,8 @@ func badArrival(a transcript.Arrive) string {
 	switch {
 	case a.Nudge || a.Step != nil:
 		return "only the core itself writes such an arrival"
+	case strings.HasPrefix(a.AID, nudgePrefix):
+		return "ids that begin with " + nudgePrefix + " are the session's own"
 	case a.Inject != "":
 		want, err := Inject(a.AID, a.Inject, a.Text)
 		if err != nil {

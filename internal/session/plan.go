@@ -116,13 +116,16 @@ func planStopped(s *State) []transcript.Body {
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
-		return one(&transcript.Arrive{AID: "nudge:" + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
+		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
 			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Nudge: true, Text: nudgeText})
 	case s.working():
 		return one(s.settle(transcript.NoYield, ""))
 	}
 	return one(s.settle(transcript.Done, ""))
 }
+
+// nudgePrefix begins the ids of the core's own reminders.
+const nudgePrefix = "nudge:"
 
 const nudgeText = "A task is still in progress. Continue with it, or update the task list, or call message_user with blockOnUser true and a reason."
 

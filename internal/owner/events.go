@@ -1,0 +1,84 @@
+package owner
+
+import (
+	"encoding/json"
+
+	"github.com/gamma-harness/gamma/internal/agent"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+// eventOf maps a published update to its wire form.
+func eventOf(p agent.Published) wire.Event {
+	e := wire.Event{Type: p.Type, Seq: p.Seq, Entry: p.Entry.String(), Run: p.Run.String(), Call: p.Call, Time: p.At,
+		Role: string(p.Role), Text: transcript.TextOf(p.Parts), Tool: p.Tool, Kind: p.Inject, By: p.By,
+		Stop: string(p.Stop), Message: messageOf(p.Msg)}
+	for _, part := range p.Parts {
+		switch {
+		case part.Call != nil:
+			e.Calls = append(e.Calls, wire.Call{Call: part.Call.ID, Tool: part.Call.Name, Args: argsOf(part.Call.Arguments)})
+		case part.Result != nil:
+			e.Text = part.Result.Text
+		}
+	}
+	if p.Type == session.ToolStart {
+		e.Args = argsOf(p.Args)
+	}
+	if p.Type == session.MessageEnd && p.Role == llm.Assistant {
+		u := wire.Usage(p.Usage)
+		e.Usage = &u
+	}
+	if p.Delta != nil {
+		e.Delta = &wire.Delta{Type: string(p.Delta.Type), Index: p.Delta.Index, Tool: p.Delta.Name, Text: p.Delta.Text}
+	}
+	if r := p.Result; r != nil {
+		e.Outcome, e.Text, e.Details, e.Denied = string(r.Outcome), r.Text, r.Details, r.Denied
+	}
+	if s := p.Settle; s != nil {
+		e.Reason, e.Detail, e.More, e.Adopted = string(s.Reason), s.Detail, s.More, s.Adopted
+	}
+	if p.Tasks != nil {
+		t := tasksOf(*p.Tasks)
+		e.Tasks = &t
+	}
+	if k := p.Skill; k != nil {
+		e.Skill = &wire.Skill{Name: k.Name, Type: k.Type, Digest: k.Digest}
+	}
+	if f := p.Fail; f != nil {
+		e.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message, RetryAt: f.NotBefore}
+	}
+	return e
+}
+
+// argsOf passes an object on and shows anything else as the text it is.
+func argsOf(text string) json.RawMessage {
+	if llm.ValidObject(text) {
+		return json.RawMessage(text)
+	}
+	b, err := json.Marshal(text)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func tasksOf(l transcript.TaskList) wire.Tasks {
+	out := wire.Tasks{Revision: l.Revision, Items: []wire.Task{}}
+	for _, t := range l.Items {
+		out.Items = append(out.Items, wire.Task(t))
+	}
+	return out
+}
+
+func messageOf(m *transcript.UserMessage) *wire.Message {
+	if m == nil {
+		return nil
+	}
+	out := &wire.Message{Text: m.Text, Reason: m.Reason}
+	for _, d := range m.Deviations {
+		out.Deviations = append(out.Deviations, wire.Deviation(d))
+	}
+	return out
+}

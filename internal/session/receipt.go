@@ -1,0 +1,59 @@
+package session
+
+import "github.com/gamma-harness/gamma/internal/transcript"
+
+// ReceiptState says how far an arrival has come.
+type ReceiptState string
+
+// The states. A receipt only moves from the first towards the third, or to
+// the fourth.
+const (
+	ReceiptQueued     ReceiptState = "queued"
+	ReceiptDelivered  ReceiptState = "delivered"  // Entry is its delivery
+	ReceiptConsumed   ReceiptState = "consumed"   // Entry is the first answer behind the delivery
+	ReceiptSuperseded ReceiptState = "superseded" // Entry is the newer client_view that replaced it
+)
+
+// Receipt tells what became of an arrival.
+type Receipt struct {
+	State   ReceiptState
+	Arrival transcript.ID
+	Entry   transcript.ID // what brought the state about; zero while queued
+}
+
+// ReceiptOf derives the receipt of the arrival with this id from the entries
+// of a session, in log order. ok is false if there is no such arrival.
+//
+// An answer consumes what was delivered before it on its own branch. That a
+// branch was left afterwards changes nothing: the model has read the words.
+func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
+	view := false
+	below := map[transcript.ID]bool{} // the delivery and the nodes behind it
+	for _, e := range entries {
+		switch b := e.Body.(type) {
+		case *transcript.Arrive:
+			switch {
+			case !ok && b.AID == aid:
+				r, ok = Receipt{State: ReceiptQueued, Arrival: e.ID}, true
+				view = b.Inject == ClientView
+			case view && r.State == ReceiptQueued && b.Inject == ClientView:
+				return Receipt{ReceiptSuperseded, r.Arrival, e.ID}, true
+			}
+		case *transcript.Deliver:
+			for _, id := range b.Arrivals {
+				if ok && id == r.Arrival {
+					r.State, r.Entry = ReceiptDelivered, e.ID
+					below[e.ID] = true
+				}
+			}
+		}
+		if !below[e.Parent] {
+			continue
+		}
+		below[e.ID] = true
+		if _, answer := e.Body.(*transcript.Answer); answer {
+			return Receipt{ReceiptConsumed, r.Arrival, e.ID}, true
+		}
+	}
+	return r, ok
+}

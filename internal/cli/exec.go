@@ -19,7 +19,7 @@ type execCmd struct {
 	Resume   string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning of the id will do."`
 	Continue bool     `help:"Go on with the newest session of this folder."`
 	Model    string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: GAMMA_MODEL, then config.yaml."`
-	Variant  string   `help:"Prompt variant of a new session." default:"base"`
+	Variant  string   `help:"Prompt variant of a new session (default base)."`
 	Label    string   `help:"Name of a new session, for people."`
 	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
 	Allow    []string `placeholder:"TOOL" help:"Allow a tool that would ask (bash). May be given several times."`
@@ -87,6 +87,16 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 func (c *execCmd) prompt(a *app) (*string, error) {
 	if c.Resume != "" && c.Continue {
 		return nil, usagef("--resume and --continue exclude each other")
+	}
+	if c.Resume != "" || c.Continue {
+		if c.Label != "" || c.Variant != "" {
+			return nil, usagef("--label and --variant are for new sessions; this one has its own")
+		}
+	} else if c.Variant == "" {
+		c.Variant = "base"
+	}
+	if c.MaxTurns != nil && *c.MaxTurns < 0 {
+		return nil, usagef("--max-turns %d: want a number of answers, or 0 for no limit", *c.MaxTurns)
 	}
 	text := strings.Join(c.Prompt, " ")
 	if text == "-" {

@@ -61,7 +61,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	}
 	l.workspace, l.resumed = a.cwd, id != ""
 	if l.resumed {
-		l.workspace = had.Workspace
+		l.workspace, c.Variant = had.Workspace, had.Variant
 		if prompt == nil {
 			if over, err := l.read(home, id); over || err != nil {
 				return l, err
@@ -91,9 +91,9 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Session, err error) {
 	switch {
 	case c.Resume != "":
-		id, err = home.Find(c.Resume)
+		id, err = a.findSession(home, c.Resume)
 	case c.Continue:
-		id, err = home.Newest(a.cwd)
+		id, err = a.newest(home)
 	default:
 		return "", had, nil
 	}

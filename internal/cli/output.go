@@ -242,6 +242,7 @@ func (o *textOutput) event(e wire.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.repeat = false
+	e.Text, e.Args = o.hide.text(e.Text), o.hide.line(e.Args) // before anything is cut
 	o.follow(e)
 	switch e.Type {
 	case session.MessageUpdate:

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/transcript"
-	"github.com/gamma-harness/gamma/llm"
 )
 
 // sessionCmd is gamma session.
@@ -48,6 +48,8 @@ type listed struct {
 	Model     string    `json:"model"`
 	Label     string    `json:"label,omitempty"`
 	Prompt    string    `json:"prompt"`
+	Status    string    `json:"status"`            // how the newest run ended, as in gamma exec --json; or aborted, interrupted, running, new, damaged
+	Waiting   string    `json:"waiting,omitempty"` // of needs_human: for what
 	InUseBy   int       `json:"inUseBy,omitempty"` // pid
 	Error     string    `json:"error,omitempty"`
 }
@@ -62,41 +64,68 @@ func (c sessionList) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	short := shortIDs(infos)
 	if !c.All && len(infos) > 30 && !c.JSON {
 		fmt.Fprintf(a.stderr, "the newest 30 of %d; --all shows the rest\n", len(infos))
 		infos = infos[:30]
 	}
 	if c.JSON {
-		return c.lines(a, infos)
+		return c.lines(a, home, infos)
 	}
 	if len(infos) == 0 {
-		fmt.Fprintf(a.stderr, "no sessions in %s yet; start one with: gamma exec \"what to do\", or watch: gamma demo\n", home.Dir())
+		fmt.Fprintf(a.stderr, "no sessions in %s yet; start one with: %s exec \"what to do\", or watch: %s demo\n", home.Dir(), program(), program())
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tUPDATED\tSTATE\tFOLDER\tPROMPT")
-	for _, i := range infos {
-		state := "-"
-		if i.Locked != nil {
-			state = fmt.Sprintf("in use (%d)", i.Locked.PID)
-		}
-		if i.Err != nil {
-			state = "damaged"
-		}
-		title := i.Prompt
-		if i.Label != "" {
-			title = i.Label
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.ID, i.Updated.Local().Format("2006-01-02 15:04"), state, i.Workspace, printable(firstLine(title, 60)))
-	}
-	return w.Flush()
+	return c.table(a, home, infos, short)
 }
 
-func (c sessionList) lines(a *app, infos []disk.Info) error {
+// table prints the sessions for people. On a terminal each has one line.
+func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short map[string]string) error {
+	const gap, leastPrompt = 2, 16
+	rows := [][]string{{"SESSION", "UPDATED", "STATE", "FOLDER", "PROMPT"}}
+	user := a.env("HOME")
+	folder, prompt := 60, 60
+	width := widthOf(a.stdout)
+	if width > 0 {
+		folder = 24
+	}
+	for _, i := range infos {
+		title := i.Prompt
+		if i.Label != "" {
+			title = "[" + i.Label + "] " + title
+		}
+		rows = append(rows, []string{short[i.ID], when(i.Updated, time.Now()), standingOf(home, i).text(), homely(i.Workspace, user, folder), title})
+	}
+	wide := make([]int, 4)
+	for _, r := range rows {
+		for n := range wide {
+			wide[n] = max(wide[n], utf8.RuneCountInString(r[n]))
+		}
+	}
+	if width > 0 {
+		left := width - wide[0] - wide[1] - wide[2] - 4*gap
+		wide[3] = max(min(wide[3], left-leastPrompt), 8)
+		prompt = max(left-wide[3]-1, 8)
+	}
+	for n, r := range rows {
+		if n > 0 {
+			r[3], r[4] = homely(r[3], "", wide[3]), firstLine(r[4], prompt)
+		}
+		line := fmt.Sprintf("%-*s  %-*s  %-*s  %-*s  %s", wide[0], r[0], wide[1], r[1], wide[2], r[2], wide[3], r[3], r[4])
+		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(printable(strings.ReplaceAll(line, "\n", " ")), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c sessionList) lines(a *app, home *disk.Home, infos []disk.Info) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
 	for _, i := range infos {
 		l := listed{Session: i.ID, Created: i.Created, Updated: i.Updated, Workspace: i.Workspace, Model: i.Model, Label: i.Label, Prompt: i.Prompt}
+		stand := standingOf(home, i)
+		l.Status, l.Waiting = stand.status, stand.note
 		if i.Locked != nil {
 			l.InUseBy = i.Locked.PID
 		}
@@ -111,17 +140,19 @@ func (c sessionList) lines(a *app, infos []disk.Info) error {
 }
 
 type sessionShow struct {
-	ID      string `arg:"" help:"Session id, or a unique beginning of it."`
+	ID      string `arg:"" help:"Session id, a unique beginning or end of it, or \"last\": the newest of this folder."`
+	Full    bool   `help:"Also print the outputs of the tools and all that the model was told, whole."`
 	Entries bool   `help:"Print the stored entries as JSON lines, the mark replaced."`
 }
 
 // Help is the long help.
 func (sessionShow) Help() string {
-	return `Shows the conversation, the tools that ran and how each run ended, also while the session is in use. Nothing is changed.
+	return `Shows the conversation, what else the model was told, the tools that ran, how each run ended, and how to go on; also while the session is in use. Nothing is changed.
 
 Examples:
-  gamma session show 0192f3
-  gamma session show --entries 0192f3 | jq -r 'select(.kind=="settled").body.reason'`
+  gamma session show last
+  gamma session show 0192f3c4-7d2a --full
+  gamma session show last --entries | jq -r .kind`
 }
 
 // Run shows a session. What can be read of a damaged one is shown first, then
@@ -131,7 +162,7 @@ func (c sessionShow) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.ID)
+	id, err := a.findSession(home, c.ID)
 	if err != nil {
 		return err
 	}
@@ -142,13 +173,19 @@ func (c sessionShow) Run(a *app) error {
 	if c.Entries {
 		return errors.Join(showEntries(a, log), damage)
 	}
-	s := &showing{a: a, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
-	fmt.Fprintf(a.stdout, "session %s\n%s · %s · variant %s\n", log.ID, shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
+	s := &showing{a: a, full: c.Full, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
+	s.say("session %s\n%s · %s · variant %s", log.ID, shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
+	if c.Full {
+		s.system(log.Header)
+	}
 	for _, e := range log.Entries {
 		s.entry(e)
 	}
 	for _, n := range log.Notices() {
 		s.say("\n%s", n)
+	}
+	if damage == nil {
+		s.state(home, log)
 	}
 	return damage
 }
@@ -165,85 +202,4 @@ func showEntries(a *app, log *disk.Log) error {
 		out.line(json.RawMessage(b))
 	}
 	return nil
-}
-
-// showing prints entries for people.
-type showing struct {
-	a     *app
-	hide  redactor
-	calls map[string]string // tool and arguments by call id
-	texts map[transcript.ID]*transcript.Arrive
-}
-
-func (s *showing) say(format string, args ...any) {
-	fmt.Fprintln(s.a.stdout, s.hide.text(printable(fmt.Sprintf(format, args...))))
-}
-
-func (s *showing) entry(e transcript.Entry) {
-	switch b := e.Body.(type) {
-	case *transcript.Open:
-		if b.Segment > 1 {
-			s.say("\n── opened again by process %d on %s, %s", b.Owner.PID, b.Owner.Host, e.Time.Local().Format(time.DateTime))
-		}
-	case *transcript.Arrive:
-		s.texts[e.ID] = b
-	case *transcript.Deliver:
-		for _, id := range b.Arrivals {
-			s.arrival(s.texts[id])
-		}
-	case *transcript.Resume:
-		s.say("── resumed by %s", b.By)
-	case *transcript.Answer:
-		s.answer(b)
-	case *transcript.Fail:
-		s.say("  ! %s", b.Message)
-	case *transcript.Result:
-		s.result(b)
-	case *transcript.Abort:
-		s.say("── aborted by %s", b.By)
-	case *transcript.Settled:
-		more := ""
-		if b.Adopted {
-			more = ", answer adopted after a crash"
-		}
-		s.say("── settled: %s%s%s", b.Reason, detail(b.Detail), more)
-	}
-}
-
-func (s *showing) arrival(a *transcript.Arrive) {
-	switch {
-	case a == nil:
-	case a.Inject != "":
-		s.say("\n[%s] %s", a.Inject, a.Text)
-	default:
-		s.say("\nUser: %s", a.Text)
-	}
-}
-
-func (s *showing) answer(b *transcript.Answer) {
-	if text := transcript.TextOf(b.Parts); text != "" {
-		s.say("\nGamma: %s", text)
-	}
-	for _, p := range b.Parts {
-		if p.Type == llm.CallPart {
-			s.calls[p.Call.ID] = p.Call.Name + " " + argLine(argsOf(p.Call.Arguments), 0)
-		}
-	}
-}
-
-func (s *showing) result(b *transcript.Result) {
-	sign := map[transcript.Outcome]string{transcript.OutcomeOK: "✓", transcript.OutcomeError: "✗", transcript.OutcomeUnknown: "?"}[b.Outcome]
-	line := "  " + sign + " " + s.calls[b.Call]
-	if b.Outcome != transcript.OutcomeOK {
-		line += " · " + firstLine(b.Text, 120)
-	}
-	s.say("%s", line)
-	if b.Message != nil {
-		s.say("\nGamma to the user: %s", b.Message.Text)
-	}
-	if b.Tasks != nil {
-		for _, t := range b.Tasks.Items {
-			s.say("      [%s] %s", t.Status, t.Content)
-		}
-	}
 }

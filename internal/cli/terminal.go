@@ -7,9 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool { return widthOf(w) > 0 }
-
 // widthOf returns the columns of the terminal that w is, 80 if it doesn't
 // tell, and 0 if w isn't a terminal.
 func widthOf(w io.Writer) int {

@@ -13,6 +13,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/tool"
 	"github.com/gamma-harness/gamma/internal/tool/skilldir"
 	"github.com/gamma-harness/gamma/internal/tool/skilltool"
+	"github.com/gamma-harness/gamma/llm"
 )
 
 // toolbox is the tools of a session with what the model is told of the
@@ -56,6 +57,9 @@ func (s *spill) Open(name string) (io.ReadSeekCloser, error) {
 	return s.disk.OpenSpill(name)
 }
 
+// declarations are the tools of a session beside the core's own.
+func declarations() []llm.Tool { return append(tool.Declarations(), skilltool.Declaration()) }
+
 func newToolbox(c toolConfig) (*toolbox, error) {
 	t := &toolbox{spill: &spill{}}
 	catalog, dirs := t.know(c)
@@ -65,7 +69,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 	}
 	t.set = set
 	t.skills = &skilltool.Tool{Catalog: catalog, Window: c.window}
-	t.box, err = session.NewToolbox(append(tool.Declarations(), skilltool.Declaration()))
+	t.box, err = session.NewToolbox(declarations())
 	if err != nil {
 		set.Close()
 		return nil, err

@@ -18,6 +18,7 @@ import (
 //
 //	exits CODE PROGRAM ARG…   the program ends with that exit code
 //	session NAME              the session of the last --json output goes into $NAME
+//	ends NAME ID              the last eight digits of the id go into $NAME
 //	lines N FILE              the file has N lines
 //
 // The workspace is $WORK/ws, the data directory $WORK/home.
@@ -31,7 +32,7 @@ func TestC12_CommandLine(t *testing.T) {
 			e.Cd = filepath.Join(e.WorkDir, "ws")
 			return errors.Join(os.MkdirAll(e.Cd, 0o755), os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o755))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "lines": lines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "ends": ends, "lines": lines},
 	})
 }
 
@@ -61,6 +62,13 @@ func sessionOf(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: session NAME, behind a run with --json")
 	}
 	ts.Setenv(args[0], id)
+}
+
+func ends(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 || len(args[1]) < 8 {
+		ts.Fatalf("usage: ends NAME ID")
+	}
+	ts.Setenv(args[0], args[1][len(args[1])-8:])
 }
 
 func lines(ts *testscript.TestScript, neg bool, args []string) {

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// standing is how a session stands, as far as the end of its log tells.
+type standing struct {
+	status string // for programs: done, needs_human, limit, incomplete, error, aborted, interrupted, running, new or damaged
+	note   string // what a person is asked for: decision, unsafe or input
+}
+
+// text is the standing for people.
+func (s standing) text() string {
+	switch s.status {
+	case "needs_human":
+		return "waiting" + detail(s.note)
+	case "aborted":
+		return "stopped"
+	}
+	return s.status
+}
+
+// standingOf reads as much of the log's end as it takes to find the newest
+// entry of a run.
+func standingOf(home *disk.Home, i disk.Info) standing {
+	if i.Err != nil {
+		return standing{status: "damaged"}
+	}
+	for n := 32; ; n *= 16 {
+		log, err := home.Tail(i.ID, n)
+		if err != nil || log == nil {
+			return standing{status: "damaged"}
+		}
+		s, found := standingIn(log.Entries)
+		if s.status == "interrupted" && i.Locked != nil {
+			s.status = "running"
+		}
+		if found || len(log.Entries) < n {
+			return s
+		}
+	}
+}
+
+// standingIn looks at entries from the newest on. False: none of them belongs
+// to a run.
+func standingIn(entries []transcript.Entry) (standing, bool) {
+	waits := false // a person's words that no run has taken
+	for at, e := range slices.Backward(entries) {
+		switch b := e.Body.(type) {
+		case *transcript.Arrive:
+			waits = waits || b.Human
+		case *transcript.Deliver, *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
+			*transcript.Intent, *transcript.Result, *transcript.Abort:
+			return standing{status: "interrupted"}, true
+		case *transcript.Settled:
+			if waits || b.More {
+				return standing{status: "interrupted"}, true
+			}
+			return settledAs(b, entries[:at]), true
+		}
+	}
+	if waits {
+		return standing{status: "interrupted"}, false
+	}
+	return standing{status: "new"}, false
+}
+
+// settledAs is the standing behind a run that has settled. before is what
+// stands in front of its end; a yield is close to it.
+func settledAs(b *transcript.Settled, before []transcript.Entry) standing {
+	run := &session.Run{Reason: b.Reason}
+	for _, e := range slices.Backward(before) {
+		if r, ok := e.Body.(*transcript.Result); ok && r.Message != nil && r.Message.Block {
+			run.Yield = r.Message
+			break
+		}
+	}
+	if b.Reason == transcript.Aborted {
+		return standing{status: "aborted"}
+	}
+	status, _ := outcome(run)
+	s := standing{status: status}
+	if status == "needs_human" && run.Yield != nil {
+		s.note = run.Yield.Reason
+	}
+	return s
+}
+
+// findSession returns the id of the session that a person means: by a whole
+// id, a unique beginning or end of one, or "last" for the newest of this
+// folder.
+func (a *app) findSession(home *disk.Home, text string) (string, error) {
+	if text == "last" {
+		return a.newest(home)
+	}
+	id, err := home.Find(text)
+	if err == nil {
+		return id, nil
+	}
+	none, several := (*disk.NotFoundError)(nil), (*disk.AmbiguousError)(nil)
+	infos, listErr := home.List()
+	if listErr != nil {
+		return "", err
+	}
+	switch {
+	case errors.As(err, &several):
+		return "", fmt.Errorf("%d session ids begin with %q; give more of the one you mean:%s", len(several.Candidates), text,
+			candidates(infos, func(id string) bool { return strings.HasPrefix(id, text) }))
+	case errors.As(err, &none) && len(text) >= endDigits:
+		ends := func(id string) bool { return strings.HasSuffix(id, text) }
+		infos = slices.DeleteFunc(infos, func(i disk.Info) bool { return !ends(i.ID) })
+		if len(infos) == 1 {
+			return infos[0].ID, nil
+		}
+		if len(infos) > 1 {
+			return "", fmt.Errorf("%d session ids end with %q; give more of the one you mean:%s", len(infos), text, candidates(infos, ends))
+		}
+	}
+	return "", err
+}
+
+// endDigits is how much of an id's end is enough.
+const endDigits = 6
+
+// candidates describes the newest sessions that fit, one a line.
+func candidates(infos []disk.Info, fits func(id string) bool) string {
+	var b strings.Builder
+	n := 0
+	for _, i := range infos {
+		if !fits(i.ID) {
+			continue
+		}
+		if n++; n > 10 {
+			b.WriteString("\n  …")
+			break
+		}
+		fmt.Fprintf(&b, "\n  %s  %s  %s  %s", i.ID, i.Updated.Local().Format("2006-01-02 15:04"), i.Workspace, firstLine(i.Prompt, 40))
+	}
+	return b.String()
+}
+
+// newest is the session of this folder that was written to last.
+func (a *app) newest(home *disk.Home) (string, error) {
+	id, err := home.Newest(a.cwd)
+	if none := (*disk.NotFoundError)(nil); errors.As(err, &none) {
+		return "", fmt.Errorf("no session of the folder %s yet; \"gamma session list\" shows those of other folders", a.cwd)
+	}
+	return id, err
+}
+
+// shortIDs are the shortest beginnings of ids that are unique among them, but
+// at least the part that tells the time.
+func shortIDs(infos []disk.Info) map[string]string {
+	const timePart = len("0192f3c4-7d2a")
+	ids := make([]string, len(infos))
+	for i, info := range infos {
+		ids[i] = info.ID
+	}
+	slices.Sort(ids)
+	out := map[string]string{}
+	for i, id := range ids {
+		n := timePart
+		for _, j := range []int{i - 1, i + 1} {
+			if j >= 0 && j < len(ids) {
+				n = max(n, common(id, ids[j])+1)
+			}
+		}
+		out[id] = id[:min(n, len(id))]
+	}
+	return out
+}
+
+// common is the length of the common beginning.
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// when is a time as short as people need it.
+func when(t, now time.Time) string {
+	t, now = t.Local(), now.Local()
+	if t.Year() == now.Year() {
+		return t.Format("01-02 15:04")
+	}
+	return t.Format("2006-01-02")
+}
+
+// homely is a path with the user's home as ~, cut at its beginning to n runes.
+func homely(path, user string, n int) string {
+	if rel, err := filepath.Rel(user, path); user != "" && err == nil && filepath.IsLocal(rel) {
+		path = filepath.Join("~", rel)
+	}
+	if r := []rune(path); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return path
+}

@@ -68,5 +68,6 @@
 //
 // # Failures
 //
-// Errors are plain and say which folder and why; there are no sentinels.
+// Errors say which folder and why. ErrWorkspace marks a workspace that can't be
+// confined; other errors of New are the configuration's.
 package sandbox

@@ -45,7 +45,7 @@ func (p *planner) all() error {
 	p.markWays()
 	for _, root := range []string{p.Workspace, p.Temp} {
 		if inAny(p.other, root) {
-			return fmt.Errorf("%s is another name, by a bind mount, of gamma's own data or of a secret; choose another folder", root)
+			return fmt.Errorf("%s lies, by a bind mount, in gamma's own data or in a secret; choose another folder", root)
 		}
 		if err := p.root(root, writeRights); err != nil {
 			return err

@@ -55,8 +55,12 @@ type policy struct {
 	Secrets   []string `json:"secrets"`
 }
 
-// New resolves the folders. It fails if the workspace can't be confined, with
-// the reason; then no command may be run.
+// ErrWorkspace is a workspace that can't be confined: no command may be run
+// there.
+var ErrWorkspace = errors.New("commands can't be confined to this workspace")
+
+// New resolves the folders. It fails if the workspace can't be confined
+// (ErrWorkspace), or a path isn't fit.
 func New(cfg Config) (*Sandbox, error) {
 	for _, p := range slices.Concat([]string{cfg.Workspace}, cfg.Forbidden, cfg.Own, cfg.Read, cfg.Writable) {
 		if !filepath.IsAbs(p) {
@@ -97,9 +101,9 @@ func (s *Sandbox) checkWorkspace() error {
 	w := s.policy.Workspace
 	switch {
 	case inAny(s.policy.Forbidden, w) && !inAny(s.own, w):
-		return fmt.Errorf("sandbox: the workspace %s lies in gamma's own data; choose another folder", w)
+		return fmt.Errorf("%w: %s lies in gamma's own data; choose another folder", ErrWorkspace, w)
 	case w == "/" || inAny([]string{"/proc", "/sys", "/dev"}, w):
-		return fmt.Errorf("sandbox: the workspace %s is part of the system, which commands can't be kept from; choose another folder", w)
+		return fmt.Errorf("%w: %s is part of the system; choose another folder", ErrWorkspace, w)
 	}
 	return nil
 }

@@ -74,6 +74,9 @@ func confine(c toolConfig, skillDirs []string) (*confinement, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if out.box != nil && out.box.Limits() != "" {
+		c.notice(out.box.Limits())
+	}
 	return out, nil
 }
 

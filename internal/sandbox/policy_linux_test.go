@@ -62,6 +62,9 @@ func TestE42_WhereTheWorkspaceLies(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.works(s, c.writes, "x\n")
+			if limits := s.Limits(); (limits != "") != (strings.HasPrefix(w.gamma, realPath(w.work)+"/")) {
+				t.Errorf("limits: %q", limits)
+			}
 			for _, script := range []string{`cat $G/token`, `cat $G/sessions/s2/0001.jsonl`, `ls $G/sessions/s1`, `mv $G x; cat x/token`, `cat ~/.ssh/id ~/.netrc`,
 				`rm $G/token; cat $G/../.gamma/token`, `mv ~/.config ~/c; cat ~/c/gh/hosts.yml`} {
 				if out, _ := w.run(s, script); strings.Contains(out, canary) {
@@ -153,6 +156,28 @@ echo made' >p; chmod +x p; ./p`, "made")
 	}
 }
 
+func TestE42_WhereHomeLies(t *testing.T) {
+	for _, c := range []struct{ name, home string }{
+		{"the whole system", "/"}, {"in gamma's data", "home/.gamma/sessions"}, {"nowhere", ""}, {"not absolute", "home"}, {"missing", "no/such/home"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, "home/work")
+			home := c.home
+			if strings.Contains(home, "/") {
+				home = filepath.Join(w.base, home)
+			}
+			if c.home == "/" {
+				home = "/"
+			}
+			s := w.confined(func(cfg *Config) { cfg.Environ = append(cfg.Environ, "HOME="+home) })
+			w.works(s, `cat a.txt`, "in the workspace")
+			if out, _ := w.run(s, `cat $O/file $G/token $G/sessions/s1/lock`); strings.Contains(out, canary) {
+				t.Errorf("got %s", out)
+			}
+		})
+	}
+}
+
 func TestE42_BindMounts(t *testing.T) {
 	t.Run("names", func(t *testing.T) {
 		mounts := parseMounts(`22 1 8:1 / / rw - ext4 /dev/sda1 rw
@@ -178,6 +203,7 @@ broken line
 		{"session in the workspace", ".gamma/sessions/s1", "work/d", `cat d/lock; cat a.txt`, "in the workspace"},
 		{"home in the workspace", ".", "work/d", `cat d/.gamma/token; cat d/.ssh/id; cat d/dotfiles/ssh/id; cat d/notes.txt`, "notes"},
 		{"data in home", ".gamma", "bin", `cat ~/bin/token; cat a.txt`, "in the workspace"},
+		{"kernel settings in the workspace", "/proc", "work/d", `exec 9>>d/sys/kernel/core_pattern && echo CANARY; cat a.txt`, "in the workspace"},
 		{"workspace is the data", ".gamma", "work", `cat token`, "by a bind mount"},
 		{"workspace is in the data", ".gamma/sessions", "work", `cat s1/lock`, "by a bind mount"},
 	} {
@@ -190,22 +216,28 @@ broken line
 				t.Fatal(err)
 			}
 			from, to := filepath.Join(w.home, c.from), filepath.Join(w.home, c.to)
-			if out := mounted(t, w, from, to, env, "/bin/bash", "-c", c.script); !strings.Contains(out, canary) && !strings.Contains(out, "Operation not permitted") {
+			if filepath.IsAbs(c.from) {
+				from = c.from
+			}
+			if out := mounted(t, w, from, to, env, "/bin/bash", "-c", c.script); !strings.Contains(out, canary) && !strings.Contains(out, notMounted) {
 				t.Errorf("unconfined nothing leaks: %s", out)
 			}
 			out := mounted(t, w, from, to, env, argv...)
-			if strings.Contains(out, canary) || !strings.Contains(out, c.want) && !strings.Contains(out, "Operation not permitted") {
+			if strings.Contains(out, canary) || !strings.Contains(out, c.want) && !strings.Contains(out, notMounted) {
 				t.Errorf("want %q, got %s", c.want, out)
 			}
 		})
 	}
 }
 
+// notMounted is the output where the system doesn't let us mount.
+const notMounted = "not mounted"
+
 // mounted runs a command where from is mounted at to as well, in a mount
 // namespace of its own. Where that isn't allowed, the output says so.
 func mounted(t *testing.T, w *world, from, to string, env []string, argv ...string) string {
 	t.Helper()
-	script := `mount --bind "$1" "$2" || exit; cd / && cd "$3" && shift 3 && exec "$@"`
+	script := `mount --bind "$1" "$2" || { echo not mounted; exit; }; cd / && cd "$3" && shift 3 && exec "$@"`
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, "sh", from, to, w.work}, argv...)...)
 	if argv[0] == "/proc/self/exe" {
 		self, err := os.Readlink("/proc/self/exe")
@@ -223,7 +255,7 @@ func mounted(t *testing.T, w *world, from, to string, env []string, argv ...stri
 	}
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
-		return "Operation not permitted: " + err.Error()
+		return notMounted + ": " + err.Error()
 	}
 	return string(out)
 }

@@ -149,6 +149,18 @@ func (s *Sandbox) write(given []string) error {
 	return nil
 }
 
+// Limits says what commands can't do in the workspace itself, for people; ""
+// if there is nothing to say.
+func (s *Sandbox) Limits() string {
+	w := s.policy.Workspace
+	for _, f := range slices.Concat(s.policy.Forbidden, s.policy.Secrets) {
+		if _, err := os.Lstat(f); err == nil && f != w && under(w, f) {
+			return fmt.Sprintf("%s lies in the workspace %s, so commands can't list or add entries in the folders from the one to the other; below the other entries they can", f, w)
+		}
+	}
+	return ""
+}
+
 // AllowRead lets later commands read a folder, also one within a forbidden
 // folder: the session's spilled outputs.
 func (s *Sandbox) AllowRead(dir string) {

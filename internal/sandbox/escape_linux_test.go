@@ -117,7 +117,7 @@ func writes() []escape {
 		{name: "sysrq", script: `exec 9>>/proc/sysrq-trigger && echo CANARY`, need: "chance"},
 		{name: "kernel setting in sysfs", script: `exec 9>/sys/kernel/uevent_helper && echo CANARY`, need: "chance"},
 		{name: "shared memory", script: `: >/dev/shm/gamma-escape && rm /dev/shm/gamma-escape && echo CANARY`, need: "chance"},
-		{name: "device made", script: `./probe attempt device $W/dev`, need: "root"},
+		{name: "device made", script: `./probe attempt device $W/dev`},
 		{name: "bind mount made", script: `mkdir d; ./probe attempt bind $W $W/d && umount d`, need: "chance"},
 		{name: "signal 0 to gamma", script: `kill -0 $PPID && echo CANARY`},
 		{name: "signal to gamma", script: `kill -URG $PPID && echo CANARY`},

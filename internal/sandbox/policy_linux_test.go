@@ -116,6 +116,17 @@ func TestE42_RootsAreNotMovedByCommands(t *testing.T) {
 			t.Errorf("the symlink opened a folder: %s", out)
 		}
 	})
+	t.Run("folder above a writable one replaced by a symlink", func(t *testing.T) {
+		w := newWorld(t, "home/work")
+		w.put(w.base+"/a/out/x", "")
+		w.put(w.outside+"/out/file", canary+" outside")
+		s := w.confined(func(c *Config) { c.Writable = []string{w.base + "/a/out"} })
+		os.RemoveAll(w.base + "/a")
+		w.link(w.outside, w.base+"/a")
+		if out, _ := w.run(s, `cat $B/a/out/file; cat $O/out/file`); strings.Contains(out, canary) {
+			t.Errorf("the symlink opened a folder: %s", out)
+		}
+	})
 	t.Run("workspace replaced by a symlink", func(t *testing.T) {
 		w := newWorld(t, "home/work")
 		s := w.confined(nil)
@@ -204,13 +215,15 @@ broken line
 		{"home in the workspace", ".", "work/d", `cat d/.gamma/token; cat d/.ssh/id; cat d/dotfiles/ssh/id; cat d/notes.txt`, "notes"},
 		{"data in home", ".gamma", "bin", `cat ~/bin/token; cat a.txt`, "in the workspace"},
 		{"kernel settings in the workspace", "/proc", "work/d", `exec 9>>d/sys/kernel/core_pattern && echo CANARY; cat a.txt`, "in the workspace"},
+		{"session where a skill was", ".gamma/sessions/s1", "../skill", `cat $B/skill/lock; cat a.txt`, "in the workspace"},
 		{"workspace is the data", ".gamma", "work", `cat token`, "by a bind mount"},
 		{"workspace is in the data", ".gamma/sessions", "work", `cat s1/lock`, "by a bind mount"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, "home/work")
 			w.put(w.work+"/d/x", "")
-			s := w.confined(nil)
+			w.put(w.base+"/skill/SKILL.md", "")
+			s := w.confined(func(cfg *Config) { cfg.Read = []string{w.base + "/skill"} })
 			argv, env, err := s.Wrap([]string{"/bin/bash", "-c", c.script}, w.environ())
 			if err != nil {
 				t.Fatal(err)

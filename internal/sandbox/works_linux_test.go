@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestE42_OrdinaryWork(t *testing.T) {
@@ -74,7 +77,7 @@ func TestE42_ToolChains(t *testing.T) {
 	const module = `mkdir m && cd m && printf 'module m\n\ngo 1.21\n' >go.mod && printf 'package main\nfunc main() { println("built") }\n' >main.go && `
 	for _, c := range []struct{ name, program, script, want string }{
 		{"git", "git", `git init -q . && git add a.txt && git -c user.name=a -c user.email=a@b commit -qm one && git log --format=%s && git status --short | head -3`, "one\n"},
-		{"go without a cache", "", module + `go build -o m . && ./m && case $(go env GOCACHE) in $TMPDIR/*) ;; *) exit 1;; esac`, "built"},
+		{"go without a cache", "", `mkdir m && cd m && printf 'module m\n\ngo 1.21\n' >go.mod && echo 'package m' >m.go && go build . && cd $TMPDIR/go-build && [ "$PWD" = "$(go env GOCACHE)" ] && echo built`, "built"},
 		{"python3", "python3", `python3 -c 'import tempfile, os; f = tempfile.NamedTemporaryFile(); f.write(b"x"); print("python", os.path.dirname(f.name) == os.environ["TMPDIR"])'`, "python True"},
 		{"npm", "npm", `mkdir n && cd n && npm init -y >/dev/null && npm pkg get name && npm ls && case $(npm config get cache) in $TMPDIR/*) ;; *) exit 1;; esac`, `"n"`},
 		{"node", "node", `node -e 'require("fs").writeFileSync("n.txt","x"); console.log("node", require("os").tmpdir() == process.env.TMPDIR)'`, "node true"},
@@ -175,6 +178,41 @@ func TestE42_TemporaryFolder(t *testing.T) {
 	}
 	if _, _, err := s.Wrap([]string{"/bin/true"}, nil); err == nil {
 		t.Error("Wrap works after Close")
+	}
+}
+
+func TestE42_TemporaryFolderWithoutWritePermission(t *testing.T) {
+	base := t.TempDir()
+	mod := filepath.Join(base, "temp", "go", "pkg", "mod")
+	if err := os.MkdirAll(mod+"/m", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/usr", mod+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{mod + "/m", mod} {
+		if err := os.WriteFile(dir+"/f", nil, 0o444); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, 0o555); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with what it lost
+		var caps [2]unix.CapUserData
+		err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &caps[0])
+		if err == nil {
+			err = removeAll(base + "/temp")
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(base + "/temp"); err == nil {
+		t.Error("it is still there")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 )
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Entry {
 		os.Exit(Main(os.Args[1:], ""))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // place is a home with gamma's data and a workspace, and what the tools of a

@@ -232,7 +232,7 @@ broken line
 			if filepath.IsAbs(c.from) {
 				from = c.from
 			}
-			if out := mounted(t, w, from, to, env, "/bin/bash", "-c", c.script); !strings.Contains(out, canary) && !strings.Contains(out, notMounted) {
+			if out := mounted(t, w, from, to, env, "/bin/bash", "-c", c.script); !strings.Contains(out, canary) && !strings.Contains(out, notMounted) && (os.Getuid() == 0 || c.from != "/proc") {
 				t.Errorf("unconfined nothing leaks: %s", out)
 			}
 			out := mounted(t, w, from, to, env, argv...)

@@ -96,7 +96,11 @@ func TestE42_ToolChains(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cache := "GOCACHE=" + strings.TrimSpace(string(out))
+		dir := strings.TrimSpace(string(out))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cache := "GOCACHE=" + dir
 		w := newWorld(t, "home/work")
 		s := w.confined(func(cfg *Config) {
 			cfg.Read, cfg.Environ = []string{goRoot(t)}, append(cfg.Environ, cache)

@@ -49,7 +49,7 @@
 // Landlock judges names, so a hard link that somebody else made into an
 // allowed folder is readable; a command can't make one. It doesn't cover
 // chmod, chown, utime, extended attributes and stat: a command can change
-// modes and see names that it guesses, never content. Nor does it cover limits
+// modes, see names that it guesses and watch for changes, never see content. Nor does it cover limits
 // and priority of other processes of the user. Connecting to a socket
 // with a path is covered from ABI 9 on only: what listens there must protect
 // itself (the session's owner asks for a token that can't be read in here),

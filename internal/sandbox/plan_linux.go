@@ -123,9 +123,11 @@ func (p *planner) optional(path string, rights uint64) error {
 	return nil
 }
 
-// gone reports whether a path can't be used now: no right is given then.
+// gone reports whether a path can't be used now, for whatever reason (removed,
+// a symlink, a mount whose server has gone): no right is given then.
 func gone(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, fs.ErrPermission)
+	var path *fs.PathError
+	return errors.As(err, &path)
 }
 
 // root adds a path, or its entries beside what is forbidden in it.
@@ -207,7 +209,7 @@ func (p *planner) rule(path string, rights uint64) error {
 		return &fs.PathError{Op: "open", Path: path, Err: unix.ELOOP}
 	case unix.S_IFDIR:
 		if p.ways[inode{uint64(st.Dev), st.Ino}] {
-			return fmt.Errorf("%s is by another name a folder of gamma's own data, or above it or a secret: %w", path, fs.ErrPermission)
+			return &fs.PathError{Op: "allow", Path: path, Err: errors.New("by another name it is gamma's own data, or a folder above that or above a secret")}
 		}
 	default:
 		rights &= fileRights

@@ -48,15 +48,18 @@
 //
 // Landlock judges names, so a hard link that somebody else made into an
 // allowed folder is readable; a command can't make one. It doesn't cover
-// chmod, chown, utime, extended attributes and stat: a command can change
-// modes, see names that it guesses and watch for changes, never see content. Nor does it cover limits
-// and priority of other processes of the user. Connecting to a socket
-// with a path is covered from ABI 9 on only: what listens there must protect
-// itself (the session's owner asks for a token that can't be read in here),
-// and a desktop bus, a container daemon or an agent that acts for anyone with
-// the right user number leads out. What a command writes into the workspace or
-// a shared cache may later be run by others outside. Two commands are in two
-// domains: from ABI 6 on, one can't send signals to what another left running.
+// chmod, chown, utime, extended attributes, stat and inotify: a command can
+// change modes, see names that it guesses and watch for changes, never see
+// content. Nor does it cover limits and priority of the user's other
+// processes.
+//
+// Connecting to a socket with a path is covered from ABI 9 on only: what
+// listens there must protect itself (the session's owner asks for a token that
+// can't be read in here), and a desktop bus, a container daemon or an agent
+// that acts for anyone with the right user number leads out. What a command
+// writes into the workspace or a shared cache may later be run by others
+// outside. Two commands are in two domains: from ABI 6 on, one can't send
+// signals to what another left running.
 //
 // # Kernels
 //

@@ -71,7 +71,7 @@ func (c demoCmd) closing(out *textOutput, dir, file string, code int) {
 	out.say(dim, "  the session:   gamma session show %s", out.id)
 	out.say(dim, "  the notes:     %s", filepath.Join(dir, "RELEASE_NOTES.md"))
 	out.say(dim, "  the script:    %s", file)
-	out.say(dim, "  a real model:  OPENAI_API_KEY=… gamma exec \"…\"")
+	out.say(dim, "  a real model:  OPENAI_API_KEY=… gamma exec \"…\" --allow bash")
 }
 
 func (c demoCmd) folder() (string, error) {

@@ -9,19 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 )
-
-// TestMain makes this program what gamma is to its commands.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == sandbox.Entry {
-		os.Exit(Main(os.Args[1:], ""))
-	}
-	goleak.VerifyTestMain(m)
-}
 
 // place is a home with gamma's data and a workspace, and what the tools of a
 // session there said.

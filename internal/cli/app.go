@@ -29,6 +29,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/sandbox"
 )
 
 // app is what a command may use of the world.
@@ -56,6 +57,9 @@ type grammar struct {
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, version string) int {
+	if len(args) > 0 && args[0] == sandbox.Entry {
+		return sandbox.Main(args[1:]) // this process becomes a confined command
+	}
 	cwd, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gamma: the current folder can't be read: %v\n", err)

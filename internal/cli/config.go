@@ -21,6 +21,7 @@ type config struct {
 	Models    map[string]model    `yaml:"models"` // by PROVIDER/NAME
 	Budgets   budgets             `yaml:"budgets"`
 	Trust     []string            `yaml:"trust"` // folders whose AGENTS.md and skills are used
+	Sandbox   sandboxConfig       `yaml:"sandbox"`
 }
 
 // provided is an OpenAI-compatible server.

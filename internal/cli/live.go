@@ -16,6 +16,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
@@ -132,7 +133,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	trusted := c.Trust || conf.trusts(l.workspace)
 	l.tools, err = newToolbox(toolConfig{
 		workspace: l.workspace, home: home.Dir(), trusted: trusted, window: l.model.window,
-		secrets: l.app.keys(conf), notice: l.out.notice})
+		secrets: l.app.keys(conf), notice: l.out.notice, sandbox: conf.Sandbox, kernel: sandbox.Probe()})
 	if err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := rules(c.Allow, c.Deny, l.tools.box)
+	permit, err := rules(c.Allow, c.Deny, l.tools.box, l.tools.confined.bashSandboxed())
 	if err != nil {
 		return usageError{err}
 	}
@@ -346,7 +347,9 @@ func (l *live) close() {
 		l.agent.Close(closeWait)
 	}
 	if l.tools != nil {
-		l.tools.close()
+		if err := l.tools.close(); err != nil {
+			l.out.notice(err.Error())
+		}
 	}
 	if l.disk != nil {
 		if err := l.disk.Close(); err != nil && !errors.Is(err, disk.ErrStopped) {
@@ -357,7 +360,7 @@ func (l *live) close() {
 
 // rules builds the permission of a headless run: what would ask is denied,
 // since nobody can answer.
-func rules(allow, deny []string, box *session.Toolbox) (func(string, json.RawMessage) (string, bool), error) {
+func rules(allow, deny []string, box *session.Toolbox, bashSandboxed bool) (func(string, json.RawMessage) (string, bool), error) {
 	known := map[string]bool{}
 	for _, d := range box.Decls {
 		known[d.Name] = true
@@ -384,8 +387,8 @@ func rules(allow, deny []string, box *session.Toolbox) (func(string, json.RawMes
 		switch {
 		case denied[tool]:
 			return "denied by --deny " + tool, false
-		case tool == "bash" && !allowed[tool]:
-			return "bash runs without a sandbox, so it has to be allowed, and nobody can be asked here; the user can allow it with --allow bash", false
+		case tool == "bash" && !bashSandboxed && !allowed[tool]:
+			return "bash has no sandbox here, so it has to be allowed, and nobody can be asked here; the user can allow it with --allow bash", false
 		}
 		return "", true
 	}, nil

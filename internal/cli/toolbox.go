@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/tool"
@@ -23,6 +24,7 @@ type toolbox struct {
 	set          *tool.Set
 	skills       *skilltool.Tool
 	spill        *spill
+	confined     *confinement
 	instructions string // AGENTS.md
 	catalog      string
 }
@@ -33,6 +35,8 @@ type toolConfig struct {
 	trusted   bool
 	window    int
 	secrets   []string
+	sandbox   sandboxConfig
+	kernel    sandbox.Report
 	notice    func(string)
 }
 
@@ -63,7 +67,12 @@ func declarations() []llm.Tool { return append(tool.Declarations(), skilltool.De
 func newToolbox(c toolConfig) (*toolbox, error) {
 	t := &toolbox{spill: &spill{}}
 	catalog, dirs := t.know(c)
-	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: []string{c.home}, Spill: t.spill, Secrets: c.secrets})
+	var err error
+	if t.confined, err = confine(c, dirs); err != nil {
+		return nil, err
+	}
+	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: []string{c.home}, Spill: t.spill, Secrets: c.secrets,
+		Wrap: t.confined.wrap()})
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +134,7 @@ func ignored(workspace string) string {
 // attach gives the tools the session that they work for.
 func (t *toolbox) attach(d *disk.Session) {
 	t.spill.disk, t.skills.Blobs = d, d
+	t.confined.allowRead(d.SpillDir())
 }
 
 // Run carries out a call.
@@ -135,4 +145,7 @@ func (t *toolbox) Run(ctx context.Context, call session.ToolCall, update func(st
 	return t.set.Run(ctx, call, update)
 }
 
-func (t *toolbox) close() { t.set.Close() }
+func (t *toolbox) close() error {
+	t.set.Close()
+	return t.confined.close()
+}

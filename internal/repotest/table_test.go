@@ -68,6 +68,7 @@ func rooms() map[string]room {
 		"internal/agent":          {edge, append(internal("transcript", "session", "uidoc"), "llm")},
 		"internal/runner":         {edge, append(internal("flow", "proc"), "workflow")},
 		"internal/proc":           {edge, nil},
+		"internal/sandbox":        {edge, nil},
 		"internal/owner":          {edge, append(internal("transcript", "session", "agent"), "wire", "llm")},
 		"internal/fakeprovider":   {edge, []string{"llm"}}, // llm: for script files
 		"internal/script":         {edge, []string{"workflow"}},

@@ -79,6 +79,9 @@ type Config struct {
 	Environ  []string // our environment; nil: that of the process
 	AllowEnv []string // further names that commands may see (shell.Environ)
 	Secrets  []string // values that no command may see: the provider keys
+	// Wrap, unless nil, confines each command (shell.Config.Wrap). Without it
+	// bash can do what the user can, whatever the places above say.
+	Wrap func(argv, env []string) (wrapped, wrappedEnv []string, err error)
 
 	Grace time.Duration // between TERM and KILL; 0: 2 s
 }
@@ -101,7 +104,7 @@ func New(cfg Config) (*Set, error) {
 	if environ == nil {
 		environ = os.Environ()
 	}
-	c := shell.Config{Dir: cfg.Workspace, Grace: cfg.Grace,
+	c := shell.Config{Dir: cfg.Workspace, Grace: cfg.Grace, Wrap: cfg.Wrap,
 		Env: shell.Environ(environ, cfg.Workspace, cfg.AllowEnv, cfg.Secrets)}
 	if cfg.Spill != nil {
 		c.Create = cfg.Spill.Create

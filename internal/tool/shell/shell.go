@@ -11,6 +11,14 @@
 // that it leaves in the background goes on until Close; the call doesn't wait
 // for it and its later output is lost.
 //
+// # Confinement
+//
+// Config.Wrap may turn each command into another that confines it (package
+// sandbox). What it starts must execute the command in its own place, without
+// a parent in between: signals, exit codes and output are taken to be the
+// command's. If Wrap fails, the command isn't run. Without Wrap a command can
+// do what the user can.
+//
 // # Output
 //
 // Output becomes text: each byte that isn't UTF-8 is U+FFFD, NUL is dropped,
@@ -75,6 +83,10 @@ type Config struct {
 	Create   func(name string) (io.WriteCloser, error)
 	MaxSpill int64         // of a spill file, bytes; 0: DefaultMaxSpill
 	Grace    time.Duration // between TERM and KILL; 0: proc.DefaultGrace
+	// Wrap, unless nil, gets the shell's path with its arguments and Env, and
+	// returns what is started instead. It may be called at any time until Close
+	// has returned, from several goroutines.
+	Wrap func(argv, env []string) (wrapped, wrappedEnv []string, err error)
 }
 
 // Shell runs commands. It is safe for concurrent use.
@@ -183,8 +195,15 @@ func spillName(call string) string {
 
 // start starts a command; what it leaves running is closed at Close.
 func (s *Shell) start(ctx context.Context, command string, out *output) (*proc.Process, error) {
+	argv, env := []string{s.program, "-c", command}, s.cfg.Env
+	if s.cfg.Wrap != nil {
+		var err error
+		if argv, env, err = s.cfg.Wrap(argv, env); err != nil {
+			return nil, err
+		}
+	}
 	return proc.Start(ctx, proc.Cmd{
-		Path: s.program, Args: []string{"-c", command}, Dir: s.cfg.Dir, Env: s.cfg.Env, Output: out,
+		Path: argv[0], Args: argv[1:], Dir: s.cfg.Dir, Env: env, Output: out,
 		// The caller gives a cancelled call as long as Grace; the result should
 		// come before that.
 		Grace: s.cfg.Grace * 3 / 4,

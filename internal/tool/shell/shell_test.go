@@ -17,9 +17,17 @@ import (
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
+
+	"github.com/gamma-harness/gamma/internal/sandbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes this program the one that a sandbox starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == sandbox.Entry {
+		os.Exit(sandbox.Main(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fixture is a shell in a folder of its own, with spill files in another.
 type fixture struct {
@@ -36,6 +44,7 @@ func newShell(t *testing.T, change func(*Config)) *fixture {
 	if change != nil {
 		change(&cfg)
 	}
+	wrapIfConfined(t, &cfg)
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

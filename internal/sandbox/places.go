@@ -1,0 +1,150 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// systemDirs can be read. What lies there is protected by its owner and mode;
+// root reads all of it.
+func systemDirs() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/proc", "/sys",
+		// Where /etc/resolv.conf leads to with the usual resolvers: the network is open.
+		"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"}
+}
+
+// devices can be read and written.
+func devices() []string {
+	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+}
+
+// SecretNames are the entries of $HOME, at any depth, that are never read:
+// keys, tokens, passwords, browser profiles, histories of shells, and the data
+// of gamma and other agents.
+func SecretNames() []string {
+	return strings.Fields(`
+		.ssh .gnupg .pgpass .netrc .password-store .authinfo .authinfo.gpg .vault-token .age .config/age .config/sops
+		.local/share/keyrings .local/share/kwalletd .config/keepassxc .config/op .config/Bitwarden .config/1Password .pki
+		.aws .azure .kube .docker .boto .s3cfg .oci .terraform.d .terraformrc .config/gcloud .config/doctl .config/rclone
+		.config/containers .config/hcloud .config/flyctl .fly .config/heroku .config/netlify .config/stripe
+		.git-credentials .config/git/credentials .config/gh .config/glab-cli .config/hub .config/github-copilot
+		.npmrc .yarnrc.yml .pypirc .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
+		.gradle/gradle.properties .composer/auth.json .config/composer/auth.json .nuget/NuGet .my.cnf .mylogin.cnf
+		.mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge
+		.config/vivaldi .config/opera .config/Slack .config/discord .config/Signal .var/app snap
+		.cache/mozilla .cache/google-chrome .cache/chromium
+		.bash_history .zsh_history .histfile .local/share/fish .python_history .node_repl_history .psql_history
+		.mysql_history .sqlite_history .rediscli_history .lesshst
+		.gamma .claude .claude.json .codex .gemini .local/share/opencode`)
+}
+
+// secretVariables name secrets that lie elsewhere.
+func secretVariables() []string {
+	return strings.Fields(`KUBECONFIG AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE GOOGLE_APPLICATION_CREDENTIALS CLOUDSDK_CONFIG
+		AZURE_CONFIG_DIR DOCKER_CONFIG GNUPGHOME NETRC NPM_CONFIG_USERCONFIG PASSWORD_STORE_DIR GH_CONFIG_DIR PGPASSFILE
+		CLAUDE_CONFIG_DIR CODEX_HOME HISTFILE`)
+}
+
+// secrets lists the secrets of a user, each as named and with symlinks
+// resolved.
+func secrets(home string, env map[string]string) []string {
+	var out []string
+	if home != "" {
+		for _, name := range SecretNames() {
+			out = append(out, filepath.Join(home, name))
+		}
+	}
+	for _, name := range secretVariables() {
+		for _, path := range filepath.SplitList(env[name]) {
+			if filepath.IsAbs(path) {
+				out = append(out, filepath.Clean(path))
+			}
+		}
+	}
+	return withReal(out)
+}
+
+// cache is a tool chain's cache: the folders that the user has, and the
+// variable that leads it elsewhere.
+type cache struct {
+	dirs     []string // all are needed but those that don't exist; the first must exist
+	variable string
+	below    string // in the temporary folder
+}
+
+// caches lists the caches of go, npm, pip and cargo.
+func caches(home string, env map[string]string) []cache {
+	given := func(name, or string) string {
+		if v := env[name]; filepath.IsAbs(v) {
+			return v
+		}
+		return or
+	}
+	at := func(dir string, more ...string) string {
+		if !filepath.IsAbs(dir) {
+			return ""
+		}
+		return filepath.Join(append([]string{dir}, more...)...)
+	}
+	general := given("XDG_CACHE_HOME", at(home, ".cache"))
+	gopath := at(home, "go")
+	if list := filepath.SplitList(env["GOPATH"]); len(list) > 0 && filepath.IsAbs(list[0]) {
+		gopath = list[0]
+	}
+	cargo := given("CARGO_HOME", at(home, ".cargo"))
+	return []cache{
+		{[]string{given("GOCACHE", at(general, "go-build"))}, "GOCACHE", "go-build"},
+		{[]string{given("GOMODCACHE", at(gopath, "pkg", "mod"))}, "GOMODCACHE", "go/pkg/mod"},
+		{[]string{at(gopath, "pkg")}, "GOPATH", "go"}, // go keeps the log of checksums there
+		{[]string{given("NPM_CONFIG_CACHE", at(home, ".npm"))}, "NPM_CONFIG_CACHE", "npm"},
+		{[]string{given("PIP_CACHE_DIR", at(general, "pip"))}, "PIP_CACHE_DIR", "pip"},
+		{[]string{at(cargo, "registry"), at(cargo, "git")}, "CARGO_HOME", "cargo"},
+	}
+}
+
+// under reports whether path is dir or lies in it. Both are clean.
+func under(dir, path string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// inAny reports whether path is one of dirs or lies in one.
+func inAny(dirs []string, path string) bool {
+	for _, d := range dirs {
+		if under(d, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// realPath resolves the symlinks of the part of a path that exists.
+func realPath(abs string) string {
+	abs = filepath.Clean(abs)
+	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return abs
+		}
+	}
+}
+
+// withReal adds to each path the one with symlinks resolved, if it differs.
+func withReal(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		p = filepath.Clean(p)
+		out = append(out, p)
+		if real := realPath(p); real != p {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package shell
+
+import "testing"
+
+func wrapIfConfined(*testing.T, *Config) {}

@@ -57,11 +57,12 @@ func TestR6_DiskFull(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.script("version: 1\nsteps:\n  - {text: One.}\n" +
-		"  - {tools: [{name: bash, args: {command: \"head -c 9M /dev/zero > $HOME/../home/filler; head -c 9000 /dev/zero | tr '\\\\0' x; true\"}}]}\n" +
+		"  - {tools: [{name: bash, args: {command: \"touch go; until test -e full; do sleep 0.01; done; head -c 9000 /dev/zero | tr '\\\\0' x; true\"}}]}\n" +
 		"default: {text: Went on.}\n")
 	out := p.apart(run + `
 		mount -t tmpfs -o size=256k tmpfs "$GAMMA_HOME"
 		run before exec --json one
+		( until test -e go; do sleep 0.01; done; head -c 9M /dev/zero > "$GAMMA_HOME/filler" || true; touch full ) 2>/dev/null &
 		run during exec --json --allow bash --continue two
 		run still exec --json --continue three
 		run new exec --json four

@@ -119,14 +119,17 @@ func TestI6_MarkIsNeverShown(t *testing.T) {
 		return &f
 	}
 	say := func(r *fakeprovider.Request) *fakeprovider.Fault {
-		if r.Turns < 2 {
+		switch {
+		case r.Turns == 0: // a command that prints the mark
+			return &fakeprovider.Fault{Dialect: fakeprovider.Chat, Chunks: [][]byte{[]byte(
+				`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"bash","arguments":"{\"command\":\"echo '\\\"mark\\\":\\\"` + p.readSession().mark() + `\\\"'; sleep 0.3\"}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n")}}
+		case r.Turns < 2:
 			return echo(r)
 		}
 		return &fakeprovider.Fault{Dialect: fakeprovider.Chat, Chunks: [][]byte{[]byte(
 			`data: {"choices":[{"index":0,"delta":{"content":"It was ` + p.readSession().mark() + `."},"finish_reason":"stop"}]}` + "\n\n")}}
 	}
-	fake := p.provider(fakeprovider.Chat, "version: 1\nsteps: [{tools: [{name: bash, args: {command: \"grep -oh '\\\"mark\\\":\\\"[^\\\"]*' "+p.home+
-		"/sessions/*/transcript/*.jsonl; sleep 0.3\"}}]}]\n", fakeprovider.Options{Fault: say})
+	fake := p.provider(fakeprovider.Chat, "version: 1\nsteps: [{text: played by say}]\n", fakeprovider.Options{Fault: say})
 	r := p.run("exec", "--json", "--allow", "bash", "tell")
 	if r.code != 0 || r.result(t).Text != "It was [mark]." {
 		t.Fatalf("exit %d, %s\n%s", r.code, r.stdout, r.stderr)

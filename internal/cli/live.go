@@ -71,6 +71,9 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 			}
 		}
 	}
+	if fi, err := os.Stat(l.workspace); err != nil || !fi.IsDir() {
+		return nil, fmt.Errorf("the session's folder %s is gone: put it back (or make it with mkdir -p), or start a new session elsewhere", l.workspace)
+	}
 	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
 		return nil, err
 	}

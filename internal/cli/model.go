@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,9 @@ func (a *app) scripted(file string) (chosen, error) {
 		path = filepath.Join(a.cwd, path)
 	}
 	s, err := llm.LoadScript(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return chosen{}, usagef("the scripted model can't be used: there is no file %s", path)
+	}
 	if err != nil {
 		return chosen{}, usagef("the scripted model can't be used: %w", err)
 	}

@@ -38,8 +38,8 @@ func (p *scriptParser) excerpt(line int) string {
 	var b strings.Builder
 	for i := max(1, line-1); i <= min(line+1, len(p.lines)); i++ {
 		text := []rune(strings.ReplaceAll(p.lines[i-1], "\t", "→"))
-		if len(text) > 120 {
-			text = append(text[:119], '…')
+		if len(text) > 60 {
+			text = append(text[:59], '…')
 		}
 		mark := " "
 		if i == line {

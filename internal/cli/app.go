@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -52,7 +53,9 @@ type grammar struct {
 	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
 	Session sessionCmd `cmd:"" help:"List and show sessions."`
 	Version versionCmd `cmd:"" help:"Print the version."`
-	Help    helpCmd    `cmd:"" help:"Show this help, or the help of a command."`
+	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // Main runs the command line and returns the exit code.
@@ -109,7 +112,8 @@ func (a *app) command(args []string) int {
 	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
 		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
 		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
+		kong.Vars{"version": "gamma " + Version(a.version)})
 	if err != nil {
 		panic(err) // the grammar is a constant
 	}
@@ -118,6 +122,10 @@ func (a *app) command(args []string) int {
 		return exited // --help
 	}
 	if err != nil {
+		if flag, _, ok := strings.Cut(err.Error(), ` but got "EOL"`); ok { // kong's word for the end of the line
+			flag, _, _ = strings.Cut(flag, ":")
+			err = fmt.Errorf("%s needs a value", flag)
+		}
 		fmt.Fprintf(a.stderr, "gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".\n", err)
 		return exitUsage
 	}
@@ -174,7 +182,7 @@ type versionCmd struct{}
 
 // Help is the long help.
 func (versionCmd) Help() string {
-	return `Prints one line, "gamma VERSION".
+	return `Prints one line, "gamma VERSION (COMMIT)"; so does gamma --version.
 
 Example:
   gamma version`
@@ -186,15 +194,30 @@ func (versionCmd) Run(a *app) error {
 	return err
 }
 
-// Version returns the stamped version, or what the build knows of itself.
+// release is the version that is worked on.
+const release = "0.1.0-dev"
+
+// Version is the release with the commit, as far as the build knows it. A
+// stamp that begins with v is a release of its own.
 func Version(stamped string) string {
-	if stamped != "" {
-		return stamped
+	if strings.HasPrefix(stamped, "v") {
+		return strings.TrimPrefix(stamped, "v")
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
+	commit := stamped
+	if info, ok := debug.ReadBuildInfo(); ok && commit == "" {
+		if v := info.Main.Version; v != "" && v != "(devel)" && !strings.HasPrefix(v, "v0.0.0-") {
+			return strings.TrimPrefix(v, "v")
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value[:min(7, len(s.Value))]
+			}
+		}
 	}
-	return "dev"
+	if commit == "" || commit == "dev" {
+		return release
+	}
+	return release + " (" + commit + ")"
 }
 
 type helpCmd struct {
@@ -204,11 +227,15 @@ type helpCmd struct {
 // Help is the long help.
 func (helpCmd) Help() string {
 	return `Example:
-  gamma help exec`
+  gamma help exec
+  gamma help tools`
 }
 
 // Run shows the help of a command.
 func (h helpCmd) Run(a *app) error {
+	if len(h.Command) == 1 && h.Command[0] == "tools" {
+		return helpTools(a.stdout)
+	}
 	a.code = a.command(append(h.Command, "--help"))
 	return nil
 }

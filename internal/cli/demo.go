@@ -2,6 +2,7 @@ package cli
 
 import (
 	_ "embed" // the demo's script is a file that people can read
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,13 +31,16 @@ const demoPrompt = "Write release notes for everything since the last tag."
 
 // Run is gamma demo.
 func (c demoCmd) Run(a *app) error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return errors.New("the demo works on a sample repository, so it needs git, which isn't on PATH: install it, or begin with: " + program() + " exec")
+	}
 	dir, err := c.folder()
 	if err != nil {
 		return err
 	}
 	commits, err := sampleRepository(dir)
 	if err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(dir)) // it was made just now
 	}
 	script := demoScript
 	for i, id := range commits {
@@ -47,6 +51,7 @@ func (c demoCmd) Run(a *app) error {
 		return err
 	}
 	out := newTextOutput(a.stdout, a.stderr)
+	out.noHint = true
 	a.out = out
 	out.say(bold, "A scripted session: the model's words come from a file; everything else is real.")
 	out.say(dim, "Sample folder: %s\n", dir)
@@ -78,7 +83,7 @@ func (c demoCmd) closing(out *textOutput, dir, file string, code int) {
 		{"the script", file},
 		{"a real model", "OPENAI_API_KEY=… " + gamma + " exec --allow bash \"…\""},
 	} {
-		out.say(dim, "  %-13s %s", line[0], line[1])
+		out.line(dim, fmt.Sprintf("  %-13s %s", line[0], line[1])) // to be copied: not wrapped
 	}
 }
 

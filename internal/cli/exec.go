@@ -15,10 +15,10 @@ import (
 // execCmd is gamma exec.
 type execCmd struct {
 	Prompt   []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
-	JSON     bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result."`
-	Resume   string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning of the id will do."`
+	JSON     bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
+	Resume   string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
 	Continue bool     `help:"Go on with the newest session of this folder."`
-	Model    string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: GAMMA_MODEL, then config.yaml."`
+	Model    string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`
 	Variant  string   `help:"Prompt variant of a new session (default base)."`
 	Label    string   `help:"Name of a new session, for people."`
 	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
@@ -33,11 +33,11 @@ func (execCmd) Help() string {
 
 Examples:
   gamma exec "Fix the failing test in ./parser" --allow bash
-  gamma exec --json "List the exported functions" | jq -r 'select(.type=="result").text'
-  gamma exec --resume 0192f3 "Now write the tests"
-  gamma exec --resume 0192f3                # after a kill: goes on where it was
-  git diff | gamma exec -                   # the prompt from standard input
-  gamma exec --model script:steps.yaml hi   # offline, with a scripted model
+  gamma exec --json "Count the tests" | jq -r 'select(.type=="result").text'
+  gamma exec --resume 0192f3c4-7d2a "Now write the tests"
+  gamma exec --resume 0192f3c4-7d2a      # after a kill: goes on where it was
+  git diff | gamma exec -                # the prompt from standard input
+  gamma exec -m script:steps.yaml hi     # offline, with a scripted model
 
 Exit codes: 0 done, 1 error, 2 usage, 3 needs a human, 4 something was denied, 5 a limit was reached, 6 the model's answer was incomplete, 7 the session is in use, 130 interrupted.`
 }

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +54,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf, err := loadConfig(home.Dir())
+	conf, err := loadConfig(home.Dir(), a.env("HOME"))
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -69,12 +72,22 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 			}
 		}
 	}
+	if fi, err := os.Stat(l.workspace); err != nil || !fi.IsDir() {
+		return nil, fmt.Errorf("the session's folder %s is gone: put it back (or make it with mkdir -p), or start a new session elsewhere", l.workspace)
+	}
 	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
 		return nil, err
+	}
+	if conf.Budgets.Cost > 0 && l.model.price == (session.Price{}) && !strings.HasPrefix(l.model.name, "script:") {
+		return nil, usagef("budgets.cost is set, but nothing tells what %s costs: set models.%s.price in %s, or leave the budget out",
+			l.model.name, l.model.name, filepath.Join(home.Dir(), "config.yaml"))
 	}
 	l.flags = c.repeated(had.Model, l.model.name)
 	if err := l.equip(c, home, conf); err != nil {
 		return nil, err
+	}
+	if l.model.notice != "" {
+		out.notice(l.model.notice)
 	}
 	if l.resumed {
 		err = l.reopen(home, id)
@@ -369,7 +382,7 @@ func rules(allow, deny []string, box *session.Toolbox, bashSandboxed bool) (func
 		out := map[string]bool{}
 		for _, n := range names {
 			if !known[n] {
-				return nil, fmt.Errorf("%s %s: no such tool", flag, n)
+				return nil, fmt.Errorf("%s %s: no such tool; there are %s", flag, n, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 			}
 			out[n] = true
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ type chosen struct {
 	settings llm.Settings
 	window   int
 	price    session.Price
+	notice   string // what people should know before the first request
 }
 
 // defaultModel is used when a key is there and nothing names a model.
@@ -44,7 +46,7 @@ func (a *app) chooseModel(flag, had string, c config) (chosen, error) {
 		name = defaultModel
 	}
 	if name == "" {
-		return chosen{}, usagef("no model: set OPENAI_API_KEY, or name a model with --model or GAMMA_MODEL (PROVIDER/NAME, or script:FILE). To see gamma work offline, run: gamma demo")
+		return chosen{}, usagef("no model: set OPENAI_API_KEY, or name a model with --model or GAMMA_MODEL (PROVIDER/NAME, or script:FILE). To see gamma work offline, run: %s demo", program())
 	}
 	if file, ok := strings.CutPrefix(name, "script:"); ok {
 		return a.scripted(file)
@@ -58,8 +60,11 @@ func (a *app) scripted(file string) (chosen, error) {
 		path = filepath.Join(a.cwd, path)
 	}
 	s, err := llm.LoadScript(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return chosen{}, usagef("the scripted model can't be used: there is no file %s", path)
+	}
 	if err != nil {
-		return chosen{}, usagef("model script:%s: %w", file, err)
+		return chosen{}, usagef("the scripted model can't be used: %w", err)
 	}
 	return chosen{name: "script:" + path, model: s.Model(), window: s.Window}, nil
 }
@@ -72,12 +77,16 @@ func (a *app) provided(name string, c config) (chosen, error) {
 	known := c.Models[name]
 	pc := provider.Config{Provider: prov, Model: model, UserAgent: "gamma/" + a.version,
 		DeveloperRole: known.DeveloperRole != nil && *known.DeveloperRole,
-		NoReasoning:   known.Reasoning != nil && !*known.Reasoning}
+		NoReasoning:   provider.NeverReasons(model)}
+	if known.Reasoning != nil {
+		pc.NoReasoning = !*known.Reasoning
+	}
 	switch own, configured := c.Providers[prov]; {
 	case configured:
 		pc.BaseURL, pc.Dialect = own.BaseURL, provider.Dialect(own.API)
+		pc.KeyName = "keyEnv of providers." + prov + " in config.yaml"
 		if own.KeyEnv != "" {
-			pc.Key = a.env(own.KeyEnv)
+			pc.Key, pc.KeyName = a.env(own.KeyEnv), own.KeyEnv
 		}
 	case prov == "openai" || prov == "openai-chat":
 		pc.BaseURL, pc.Key = a.env("OPENAI_BASE_URL"), a.env("OPENAI_API_KEY")
@@ -91,7 +100,11 @@ func (a *app) provided(name string, c config) (chosen, error) {
 	if err != nil {
 		return chosen{}, usagef("model %s: %w", name, err)
 	}
-	return chosen{name: name, model: m, window: cmp.Or(known.Window, defaultWindow),
+	notice := ""
+	if env := c.Providers[prov].KeyEnv; env != "" && pc.Key == "" {
+		notice = fmt.Sprintf("%s (keyEnv of the provider %q) isn't set, so requests go without a key", env, prov)
+	}
+	return chosen{name: name, model: m, notice: notice, window: cmp.Or(known.Window, defaultWindow),
 		settings: llm.Settings{Model: model, MaxOutput: known.MaxOutput, Effort: known.Effort},
 		price:    session.Price(known.Price)}, nil
 }

@@ -129,6 +129,7 @@ type textOutput struct {
 	hide     redactor
 	id       string
 	again    string               // what to type to go on
+	noHint   bool                 // the caller says how to go on
 	repeat   bool                 // nothing has run: an old result is printed
 	pending  string               // the newest answer's text; progress if the run goes on
 	shown    map[string]wire.Task // task list as printed, by id
@@ -364,7 +365,7 @@ func (o *textOutput) result(r wire.Result) {
 	}
 	if why, hint := epilogue(r, o.repeat); why != "" {
 		o.say(yellow, "%s", why)
-		if hint != "" && o.again != "" {
+		if hint != "" && !o.noHint {
 			o.say(dim, "%s\n    %s \"…\"", hint, o.again)
 		}
 	}
@@ -374,7 +375,7 @@ func (o *textOutput) result(r wire.Result) {
 // answer prints the answer on stdout, unless it is on the screen already.
 func (o *textOutput) answer(text string) {
 	text = o.hide.text(text)
-	if text == "" || o.live.on && o.pending != "" && text == o.hide.text(o.pending) {
+	if text == "" || o.live.on && text == o.live.shown {
 		return
 	}
 	o.erase()

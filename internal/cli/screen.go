@@ -156,10 +156,11 @@ func (o *textOutput) erase() {
 
 // stream prints an answer as it comes.
 type stream struct {
-	on   bool
-	flow flow
-	fed  string // of the present answer, as printed
-	cr   string // a carriage return at the end of the newest piece
+	on    bool
+	flow  flow
+	fed   string // of the present answer, as printed
+	shown string // the newest answer, whole
+	cr    string // a carriage return at the end of the newest piece
 }
 
 // fragment prints what has become whole lines.
@@ -188,7 +189,11 @@ func (o *textOutput) feed(text string) {
 
 // whole prints what is left of an answer whose whole text is known now.
 func (o *textOutput) whole(text string) {
-	text = o.hide.text(printable(text))
+	text = o.hide.text(text)
+	if text != "" {
+		o.live.shown = text
+	}
+	text = printable(text)
 	rest, ok := strings.CutPrefix(text, o.live.fed)
 	if !ok { // the mark was in it
 		o.flush()

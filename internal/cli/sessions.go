@@ -35,8 +35,9 @@ type sessionList struct {
 func (sessionList) Help() string {
 	return `Lists the sessions of all folders, those that were written to last first.
 
-Example:
-  gamma session list --json | jq -r 'select(.workspace == env.PWD).session'`
+Examples:
+  gamma session list
+  gamma session list --json | jq -r 'select(.status=="interrupted").session'`
 }
 
 // listed is a line of gamma session list --json.

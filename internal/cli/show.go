@@ -21,7 +21,7 @@ type showing struct {
 }
 
 func (s *showing) say(format string, args ...any) {
-	fmt.Fprintln(s.a.stdout, s.hide.text(printable(fmt.Sprintf(format, args...))))
+	fmt.Fprintln(s.a.stdout, wrap(s.hide.text(printable(fmt.Sprintf(format, args...))), widthOf(s.a.stdout)))
 }
 
 func (s *showing) entry(e transcript.Entry) {

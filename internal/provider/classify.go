@@ -164,8 +164,15 @@ func saysOverflow(message string) bool {
 	return false
 }
 
+// refusesReasoning reports whether a refusal is about the reasoning options.
+func refusesReasoning(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "reasoning") || strings.Contains(m, "encrypted content") || strings.Contains(m, "encrypted_content")
+}
+
 // statusError is the failure of a response that says so by its status.
-func statusError(status int, header http.Header, body []byte) *llm.Error {
+// keyName is where the key comes from.
+func statusError(status int, header http.Header, body []byte, keyName string) *llm.Error {
 	r := readRefusal(body)
 	e := &llm.Error{
 		Class: classOf(status, r), Status: status, Code: cmp.Or(r.code, r.kind), Phase: llm.PhaseHeader,
@@ -177,7 +184,7 @@ func statusError(status int, header http.Header, body []byte) *llm.Error {
 		e.Code = "redirect"
 		e.Message = "the base URL answers with a redirect" + target(header) + ", which isn't followed; correct the base URL"
 	case status == http.StatusUnauthorized:
-		e.Message = "the key was refused (check OPENAI_API_KEY): " + e.Message
+		e.Message = "the key was refused (check " + keyName + "): " + e.Message
 	case status == http.StatusNotFound:
 		e.Message = "not found (check the model name and the base URL): " + e.Message
 	case e.Class == llm.Overflow:

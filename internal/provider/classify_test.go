@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -93,14 +96,56 @@ func TestE10_RefusalShapes(t *testing.T) {
 
 func TestE10_MessagesAreShortAndSayWhatToDo(t *testing.T) {
 	for status, want := range map[int]string{
-		401: "OPENAI_API_KEY", 404: "base URL", 413: "too large", 307: "redirect", 500: "Internal Server Error",
+		401: "LAB_KEY", 404: "base URL", 413: "too large", 307: "redirect", 500: "Internal Server Error",
 	} {
-		if e := statusError(status, http.Header{}, nil); !strings.Contains(e.Message, want) {
+		if e := statusError(status, http.Header{}, nil, "LAB_KEY"); !strings.Contains(e.Message, want) {
 			t.Errorf("%d: %s", status, e.Message)
 		}
 	}
-	e := statusError(500, http.Header{}, []byte(`{"error":"`+strings.Repeat("é", 9000)+`\n"}`))
+	e := statusError(500, http.Header{}, []byte(`{"error":"`+strings.Repeat("é", 9000)+`\n"}`), "")
 	if n := len([]rune(e.Message)); n > 2100 || strings.Contains(e.Message, "\n") {
 		t.Errorf("%d characters", n)
+	}
+}
+
+// TestE10_ReasoningRefusalNamesTheSetting: a server whose model takes no
+// reasoning options; the same words from a chat server are left alone.
+func TestE10_ReasoningRefusalNamesTheSetting(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error"}}`)
+	}))
+	defer server.Close()
+	for _, c := range []struct {
+		name    string
+		config  Config
+		advised bool
+	}{
+		{"E10 responses", Config{Provider: "lab", Dialect: Responses}, true},
+		{"E10 responses without reasoning", Config{Provider: "lab", Dialect: Responses, NoReasoning: true}, false},
+		{"E10 chat", Config{Provider: "lab", Dialect: Chat}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.config.BaseURL, c.config.Model = server.URL+"/v1", "m"
+			m, err := New(c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = m.Stream(t.Context(), &llm.Request{}, nil)
+			var e *llm.Error
+			if !errors.As(err, &e) || strings.Contains(e.Message, `models: {"lab/m": {reasoning: false}}`) != c.advised {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestC12_ModelsThatNeverReason(t *testing.T) {
+	for name, want := range map[string]bool{"gpt-4o": true, "gpt-4.1-mini": true, "gpt-3.5-turbo": true, "chatgpt-4o-latest": true,
+		"gpt-5": false, "gpt-5-mini": false, "o1": false, "o3-mini": false, "o4-mini": false, "qwen3": false, "": false} {
+		if got := NeverReasons(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
 	}
 }

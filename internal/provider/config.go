@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,7 +25,7 @@ const (
 const DefaultBaseURL = "https://api.openai.com/v1"
 
 // ErrNoKey says that a key is missing and the server wants one.
-var ErrNoKey = errors.New("no API key: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a server that needs none")
+var ErrNoKey = errors.New("no API key")
 
 // Timeouts bound one attempt. Zero means the default.
 type Timeouts struct {
@@ -41,7 +42,10 @@ type Config struct {
 	Dialect  Dialect // may be empty for "openai" and "openai-chat"
 	BaseURL  string  // up to and including "/v1"; default DefaultBaseURL
 	Key      string  `json:"-"` // sent as bearer token; may be empty with an own BaseURL
-	Model    string  // used if Settings.Model is empty
+	// KeyName is where the key comes from, for messages; default
+	// "OPENAI_API_KEY".
+	KeyName string
+	Model   string // used if Settings.Model is empty
 
 	// DeveloperRole: the model takes the role "developer" in Chat. Otherwise
 	// the system prompt and the developer messages before the first other
@@ -80,7 +84,7 @@ func New(c Config) (llm.Model, error) {
 	}
 	official := u.Hostname() == "api.openai.com"
 	if c.Key == "" && official {
-		return nil, fmt.Errorf("provider %s: %w", c.Provider, ErrNoKey)
+		return nil, fmt.Errorf("provider %s: %w: set %s, or the base URL of a server that needs none", c.Provider, ErrNoKey, c.KeyName)
 	}
 	hidden := secretsOf(c.Key, u)
 	c.Key = ""
@@ -94,6 +98,7 @@ func New(c Config) (llm.Model, error) {
 		timeouts: c.Timeouts,
 		client:   client(c.HTTPClient),
 		secrets:  hidden,
+		keyName:  c.KeyName,
 		enc:      &encoder{config: c, official: official},
 	}, nil
 }
@@ -101,9 +106,10 @@ func New(c Config) (llm.Model, error) {
 // complete fills in the defaults and refuses what can't work.
 func (c Config) complete() (Config, error) {
 	c.Key = strings.TrimSpace(c.Key)
+	c.KeyName = cmp.Or(c.KeyName, "OPENAI_API_KEY")
 	for _, r := range c.Key {
 		if r <= ' ' || r > '~' {
-			return c, errors.New("the API key holds characters that no key has; check OPENAI_API_KEY")
+			return c, errors.New("the API key holds characters that no key has; check " + c.KeyName)
 		}
 	}
 	if c.Dialect == "" {
@@ -129,6 +135,17 @@ func (c Config) complete() (Config, error) {
 	setDefault(&c.Timeouts.Idle, 5*time.Minute)
 	setDefault(&c.Timeouts.Total, 30*time.Minute)
 	return c, nil
+}
+
+// NeverReasons reports whether a model of this name is known to refuse
+// reasoning options. Of names that tell nothing it is false.
+func NeverReasons(name string) bool {
+	for _, family := range []string{"gpt-3.5", "gpt-4", "chatgpt-"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
 }
 
 func setDefault(d *time.Duration, to time.Duration) {

@@ -37,6 +37,7 @@ type model struct {
 	timeouts Timeouts
 	client   *http.Client
 	secrets  secrets
+	keyName  string // for people
 	enc      *encoder
 }
 
@@ -190,7 +191,11 @@ func (m *model) judge(w *watch, res *http.Response) *llm.Error {
 	// What can't be read changes nothing: status and type have decided.
 	body, _ := io.ReadAll(io.LimitReader(w.reader(res.Body), maxRefusal))
 	if res.StatusCode != http.StatusOK {
-		return statusError(res.StatusCode, res.Header, body)
+		e := statusError(res.StatusCode, res.Header, body, m.keyName)
+		if m.dialect == Responses && !m.enc.config.NoReasoning && e.Class == llm.Fatal && refusesReasoning(e.Message) {
+			e.Message += fmt.Sprintf(" (if this model doesn't reason, say so in config.yaml: models: {%q: {reasoning: false}})", m.provider+"/"+m.name)
+		}
+		return e
 	}
 	e := notStream(contentType, body)
 	e.Status, e.Phase = res.StatusCode, llm.PhaseHeader

@@ -294,6 +294,7 @@ func TestC12_Keys(t *testing.T) {
 		err    string
 	}{
 		{"a key is needed", Config{Provider: "openai"}, "OPENAI_API_KEY"},
+		{"the variable of the provider", Config{Provider: "openai", KeyName: "LAB_KEY"}, "set LAB_KEY"},
 		{"white space is no key", Config{Provider: "openai-chat", Key: " \n"}, "OPENAI_API_KEY"},
 		{"OpenAI's own URL needs one too", Config{Provider: "openai", BaseURL: DefaultBaseURL + "/"}, "OPENAI_API_KEY"},
 		{"none is needed with an own base URL", Config{Provider: "openai-chat", BaseURL: "http://localhost:11434/v1"}, ""},
@@ -309,7 +310,7 @@ func TestC12_Keys(t *testing.T) {
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("got %v; want %q", err, c.err)
 			}
-			if errors.Is(err, ErrNoKey) != (c.err == "OPENAI_API_KEY") {
+			if errors.Is(err, ErrNoKey) != (c.err == "OPENAI_API_KEY" || c.err == "set LAB_KEY") {
 				t.Errorf("ErrNoKey is %v for %v", errors.Is(err, ErrNoKey), err)
 			}
 			if err != nil && (strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), testKey)) {

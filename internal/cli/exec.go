@@ -24,6 +24,7 @@ type execCmd struct {
 	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
 	Allow    []string `placeholder:"TOOL" help:"Allow a tool that would ask (bash). May be given several times."`
 	Deny     []string `placeholder:"TOOL" help:"Refuse a tool. May be given several times."`
+	Steer    string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
 	MaxTurns *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 }
 
@@ -64,6 +65,9 @@ func (c *execCmd) Run(a *app) error {
 }
 
 func (c *execCmd) exec(a *app, out output) (int, error) {
+	if c.Steer != "" {
+		return c.steer(a)
+	}
 	prompt, err := c.prompt(a)
 	if err != nil {
 		return 0, err
@@ -174,6 +178,7 @@ func (l *live) begin(prompt *string) error {
 func (l *live) wait() (int, error) {
 	select {
 	case <-l.idle:
+		l.unserve() // from here on nothing from outside can start a run
 	case <-l.leave:
 		return exitInterrupt, fmt.Errorf("interrupted; go on with: %s", l.again())
 	case <-l.out.broken():
@@ -181,9 +186,12 @@ func (l *live) wait() (int, error) {
 	case <-l.agent.Done():
 		return 0, l.agent.Err()
 	}
-	var last *session.Run
-	if err := l.agent.View(func(s *session.State) { last = s.Last }); err != nil {
+	var last, next *session.Run
+	if err := l.agent.View(func(s *session.State) { last, next = s.Last, s.Run }); err != nil {
 		return 0, err
+	}
+	if next != nil {
+		return l.wait() // something arrived just before the door was closed
 	}
 	res, code := resultOf(l.disk.ID, last)
 	l.out.result(res)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -31,6 +32,9 @@ type live struct {
 	disk      *disk.Session
 	state     *session.State // as opened; the agent owns it once it has started
 	agent     *agent.Agent
+	home      *disk.Home
+	feed      *owner.Feed
+	server    *owner.Server // nil: not served
 	model     chosen
 	tools     *toolbox
 	workspace string
@@ -58,7 +62,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{app: a, out: out, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1)}
+	l := &live{app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1)}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -188,7 +192,8 @@ func (a *app) locale() string {
 	return ""
 }
 
-func (l *live) owner() transcript.Owner {
+// thisProcess names this process as an owner.
+func thisProcess() transcript.Owner {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -204,7 +209,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 	}
 	header := transcript.Session{Session: id.String(), Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
 		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests}
-	l.disk, err = home.Create(header, l.owner(), Version(l.app.version), time.Now().UTC())
+	l.disk, err = home.Create(header, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 // reopen takes over an existing session.
 func (l *live) reopen(home *disk.Home, id string) error {
 	var err error
-	l.disk, err = home.Open(id, transcript.OpenStart, l.owner(), Version(l.app.version), time.Now().UTC())
+	l.disk, err = home.Open(id, transcript.OpenStart, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err
 	}
@@ -247,11 +252,14 @@ func (l *live) envAt(now time.Time) session.Env {
 
 // start brings the session to life.
 func (l *live) start() {
+	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
 	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
-		Tools: l.tools, Env: l.envAt, Publish: l.publish})
+		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
+	l.serve()
 }
 
 func (l *live) publish(p agent.Published) {
+	l.feed.Publish(p)
 	l.out.event(eventOf(p))
 	if p.Type == session.AgentSettled && !p.Settle.More {
 		select {
@@ -356,6 +364,7 @@ func quoted(s string) string {
 
 // close ends what was opened.
 func (l *live) close() {
+	l.unserve()
 	if l.agent != nil {
 		l.agent.Close(closeWait)
 	}

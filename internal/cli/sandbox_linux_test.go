@@ -155,7 +155,7 @@ func TestE42_WritableFromTheConfiguration(t *testing.T) {
 			if err := os.WriteFile(p.gamma+"/config.yaml", []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			conf, err := loadConfig(p.gamma)
+			conf, err := loadConfig(p.gamma, p.gamma)
 			var got []string
 			if err == nil {
 				if got, err = conf.Sandbox.writable(); err == nil {

@@ -7,12 +7,16 @@
 // Compatibility: fields and event types may be added; a reader skips what it
 // doesn't know. A change that breaks readers changes Schema.
 //
-// Events carry, as far as they apply: "seq" (1, 2, 3 … over the lines of one
-// process), "entry" (the stored entry that it comes from), "run" and "call".
+// Events carry, as far as they apply: "seq" (rising over the lines of one
+// process; a gap is where provisional events were left out), "entry" (the stored entry that it comes from), "run" and "call".
 // An event is printed only after its entry is on disk, except
 // "message_update" and "tool_execution_update", which are provisional: they
-// are void when a message_discarded or the end of the call follows. The
-// session's mark is replaced by "[mark]" everywhere.
+// are void when a message_discarded or the end of the call follows, and left
+// out while the reader is far behind. A reader that is slow never slows the
+// run down. When standard output can't be written any more (its reader has
+// gone, its disk is full), the run is interrupted, to be resumed, and the
+// process ends with code 1. The session's mark is replaced by "[mark]"
+// everywhere.
 package wire
 
 import (
@@ -36,12 +40,15 @@ type Session struct {
 // Event is what happened in the session. Which fields are set follows from
 // Type:
 //
-//	queued, message_start, message_end  role, text; of answers also stop, usage, calls
+//	queued, message_start, message_end  role, text; of answers also stop, usage, calls;
+//	                                    the start of a tool result has no text
 //	message_update                      delta
 //	message_discarded                   the answer in progress was given up
 //	tool_execution_start                call, tool, args
 //	tool_execution_update               call, tool, text (the output so far)
-//	tool_execution_end                  call, tool, outcome, text, details, denied
+//	tool_execution_end                  call, tool, outcome, text, details, denied;
+//	                                    args if the outcome is unknown, since
+//	                                    another process may have started it
 //	agent_start, turn_start, turn_end   –
 //	agent_resume                        by
 //	agent_end, agent_settled            reason, detail, more
@@ -161,14 +168,14 @@ type Denial struct {
 // Result is the last line. Status and the process's exit code:
 //
 //	done         0  finished, also by a yield with reason complete
-//	error        1  (130 if the user interrupted)
+//	error        1  (130 if the user interrupted: reason aborted or interrupted)
 //	needs_human  3  a yield with another reason
 //	denied       4  would be done, but a call was refused
 //	limit        5  a budget or the model's window was reached
 //	incomplete   6  the model's answer was cut
 //	locked       7  another process owns the session
 //
-// Usage errors end with code 2, before any output.
+// Usage errors end with code 2 and no line at all on standard output.
 type Result struct {
 	Type    string   `json:"type"` // result
 	Status  string   `json:"status"`

@@ -25,3 +25,19 @@ func TestC12_WrapKeepsEveryWord(t *testing.T) {
 		t.Error("without a terminal the text was changed")
 	}
 }
+
+func TestC12_ForeignTextCantSteerTheTerminal(t *testing.T) {
+	for in, want := range map[string]string{
+		"\x1b[2J":      "\uFFFD[2J", // clears the screen
+		"a\u009b2J":    "a\uFFFD2J", // the same in one character
+		"a\rb":         "a\uFFFDb",  // writes over the line
+		"a\r\nb\tc\n":  "a\nb\tc\n",
+		"\x07\x00\x7f": "\uFFFD\uFFFD\uFFFD",
+		"a\u202eb":     "a\uFFFDb", // turns the direction
+		"é 作 ☑":        "é 作 ☑",
+	} {
+		if got := printable(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -71,7 +71,7 @@ func TestE22_BC29_EveryCutOpens(t *testing.T) {
 	from, to := lastTwo(whole)
 	dir := memory(t)
 	path = filepath.Join(dir, strings.TrimPrefix(path, p.home))
-	if err := os.CopyFS(dir, os.DirFS(p.home)); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "sessions"), os.DirFS(filepath.Join(p.home, "sessions"))); err != nil {
 		t.Fatal(err)
 	}
 	home, err := disk.OpenHome(dir)

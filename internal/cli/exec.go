@@ -80,10 +80,9 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	if l.disk == nil {
 		return l.lastResult()
 	}
-	stop := l.onSignals()
 	code, err := l.drive(prompt)
 	l.close()
-	a.hurry = stop()
+	a.hurry = l.ignore() // not before the tools have ended
 	return code, err
 }
 
@@ -129,6 +128,7 @@ func (l *live) drive(prompt *string) (int, error) {
 		return l.lastResult()
 	}
 	l.start()
+	l.ignore = l.onSignals()
 	if err := l.begin(prompt); err != nil {
 		return 0, err
 	}

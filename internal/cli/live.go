@@ -41,8 +41,9 @@ type live struct {
 	resumed   bool
 	env       session.Env // Now and Facts.Date are set for each decision
 	idle      chan struct{}
-	leave     chan struct{} // the user wants to be gone
-	flags     string        // of this run, to be repeated by who goes on
+	leave     chan struct{}      // the user wants to be gone
+	ignore    func() (came bool) // ends the handling of signals
+	flags     string             // of this run, to be repeated by who goes on
 }
 
 // closeWait is how long a leaving process waits for what it cancelled.
@@ -62,7 +63,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1)}
+	l := &live{app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -317,10 +318,6 @@ func (l *live) depart() {
 func catchPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func (l *live) abort() {
-	if l.agent == nil {
-		l.depart()
-		return
-	}
 	r, err := l.agent.Send(context.Background(), session.Aborts{By: "user", Why: "interrupt"})
 	if err == nil && r.Err != nil {
 		l.depart() // nothing runs: just leave

@@ -188,7 +188,7 @@ func (c sessionShow) Run(a *app) error {
 	if damage == nil {
 		s.state(home, log)
 	}
-	return damage
+	return errors.Join(damage, s.err)
 }
 
 func showEntries(a *app, log *disk.Log) error {

@@ -15,13 +15,17 @@ import (
 type showing struct {
 	a     *app
 	full  bool
+	err   error // of the output
 	hide  redactor
 	calls map[string]string // tool and arguments by call id
 	texts map[transcript.ID]*transcript.Arrive
 }
 
 func (s *showing) say(format string, args ...any) {
-	fmt.Fprintln(s.a.stdout, wrap(s.hide.text(printable(fmt.Sprintf(format, args...))), widthOf(s.a.stdout)))
+	if s.err != nil {
+		return
+	}
+	_, s.err = fmt.Fprintln(s.a.stdout, wrap(s.hide.text(printable(fmt.Sprintf(format, args...))), widthOf(s.a.stdout)))
 }
 
 func (s *showing) entry(e transcript.Entry) {

@@ -160,6 +160,11 @@ func TestC12_FullOutput(t *testing.T) {
 				t.Errorf("exit %d, standard error:\n%s", code, stderr.String())
 			}
 			s := p.readSession()
+			show := p.cmd("session", "show", s.id)
+			show.Stdout = full
+			if err := show.Run(); err == nil || show.ProcessState.ExitCode() != 1 {
+				t.Errorf("session show: %v", err)
+			}
 			if r := p.run("exec", "--json", "--resume", s.id); r.code != 0 || r.result(t).Text != "Answer." {
 				t.Errorf("resumed: exit %d, %s\n%s", r.code, r.stdout, r.stderr)
 			}

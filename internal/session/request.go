@@ -74,5 +74,8 @@ func (s *State) brk(env Env) string {
 	if s.Prefix != "" && s.Prefix != env.Prefix.Sum && !mutant("BreakUnsaid") {
 		return "upgrade"
 	}
+	if s.moved && !mutant("BranchUnsaid") {
+		return "branch"
+	}
 	return ""
 }

@@ -299,20 +299,17 @@ func TestE22_BC28_AnyDamageIsMended(t *testing.T) {
 				rt.Fatal(err)
 			}
 			m, entries := mend(t, h)
-			for _, f := range m.Faults {
-				rt.Log(f)
-			}
 			if t.Failed() {
 				rt.FailNow()
 			}
-			holds(rt, entries, want)
+			holds(rt, entries, want, fmt.Sprint(m.Faults))
 			goesOn(t, h)
 		}
 	})
 }
 
 // holds checks that the entries of want are among entries.
-func holds(t interface{ Fatalf(string, ...any) }, entries, want []transcript.Entry) {
+func holds(t interface{ Fatalf(string, ...any) }, entries, want []transcript.Entry, what string) {
 	have := map[transcript.ID]transcript.Entry{}
 	for _, e := range entries {
 		have[e.ID] = e
@@ -321,7 +318,7 @@ func holds(t interface{ Fatalf(string, ...any) }, entries, want []transcript.Ent
 		a, _ := transcript.Encode(e)
 		got, ok := have[e.ID]
 		if !ok {
-			t.Fatalf("%s (%s) is readable and gone: %s", e.ID, e.Kind(), a)
+			t.Fatalf("%s (%s) is readable and gone: %s\n%v", e.ID, e.Kind(), a, what)
 		}
 		if b, _ := transcript.Encode(got); string(a) != string(b) {
 			t.Fatalf("%s became %s", a, b)

@@ -22,7 +22,7 @@ type scan struct {
 	dir     directory
 	files   []*scanned // by token
 	highest int
-	base    *transcript.Repair // of the newest repair whose line can be read
+	base    *transcript.Repair // the newest repair, if it can be relied on
 	baseAt  int                // its token
 	faults  []Fault
 	plan    *plan // what salvage found, see plan.go
@@ -104,14 +104,19 @@ func (f *scanned) openOf() *transcript.Open {
 	return open
 }
 
-// findBase finds the newest repair. Files before it that it doesn't list
-// don't count; those that are as it found them keep what it skips.
+// findBase finds the newest repair, if it and everything that it names is as
+// it was. Files before it that it doesn't list don't count then, and what it
+// skips is known. Else all files are judged anew, as if there were none.
 func (s *scan) findBase() {
 	for _, f := range slices.Backward(s.files) {
-		if open := f.openOf(); open != nil && open.Repair != nil {
-			s.base, s.baseAt = open.Repair, f.token
-			break
+		open := f.openOf()
+		if open == nil || open.Repair == nil {
+			continue
 		}
+		if s.trusts(f, open.Repair) {
+			s.base, s.baseAt = open.Repair, f.token
+		}
+		break
 	}
 	if s.base == nil {
 		return
@@ -122,17 +127,32 @@ func (s *scan) findBase() {
 		listed[m.Token] = m
 	}
 	s.files = slices.DeleteFunc(s.files, func(f *scanned) bool { return f.token < s.baseAt && listed[f.token] == nil })
-	for _, m := range s.base.Segments {
-		i := slices.IndexFunc(s.files, func(f *scanned) bool { return f.token == m.Token })
-		if i < 0 {
-			s.missing(m.Token, s.baseAt)
-			continue
-		}
-		s.seal(s.files[i], &m.Sealed)
-		if s.files[i].sealed {
-			s.files[i].mended = &m
+	for _, f := range s.files {
+		if m := listed[f.token]; m != nil {
+			f.mended, f.limit, f.sealed = m, m.Length, true
 		}
 	}
+}
+
+// trusts reports whether a repair and all that it names is unchanged.
+func (s *scan) trusts(f *scanned, r *transcript.Repair) bool {
+	for _, g := range s.files {
+		if open := g.openOf(); g.token > f.token && open != nil && open.Prev != nil && open.Prev.Token == f.token && !f.holds(open.Prev) {
+			return false
+		}
+	}
+	for _, m := range r.Segments {
+		i := slices.IndexFunc(s.files, func(g *scanned) bool { return g.token == m.Token })
+		if i < 0 || !s.files[i].holds(&m.Sealed) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether the file begins with the sealed bytes.
+func (f *scanned) holds(seal *transcript.Sealed) bool {
+	return seal.Length > 0 && seal.Length <= int64(len(f.data)) && hashOf(f.data[:seal.Length]) == seal.SHA256
 }
 
 func (s *scan) missing(token, by int) {
@@ -172,7 +192,7 @@ func (f *scanned) firstSeq() int {
 // seal limits a file to what its successor sealed, if its bytes are those.
 func (s *scan) seal(f *scanned, seal *transcript.Sealed) {
 	size := int64(len(f.data))
-	if seal.Length > 0 && seal.Length <= size && hashOf(f.data[:seal.Length]) == seal.SHA256 {
+	if f.holds(seal) {
 		f.limit, f.sealed = seal.Length, true
 	}
 	switch {
@@ -276,7 +296,7 @@ func (s *scan) judge(r *found) error {
 		r.bad = "it isn't the open entry of this segment"
 	case err == nil && isHeader && h.Session != s.dir.id:
 		r.bad = "it is the header of session " + h.Session
-	case err == nil && isHeader && r.entry.ID.Seq != 2 && !(r.line == 2 && r.file.openOf() != nil && r.file.openOf().Repair != nil):
+	case err == nil && isHeader && r.entry.ID.Seq != 2 && r.line != 2:
 		r.bad = "it is a second session header"
 	case err != nil:
 		r.bad = err.Error()

@@ -220,6 +220,9 @@ func (e *examination) write(m *Mending, by Mender, token int) (text, lost []byte
 		r.Header, m.Header = transcript.Place{Token: token}, &h
 		bodies = append(bodies, &h)
 	}
+	if r.Sum, err = sumOf(r); err != nil {
+		return nil, nil, fmt.Errorf("session %s: repair: %w", s.dir.id, err)
+	}
 	if p.moves {
 		bodies = append(bodies, &transcript.Leaf{To: p.leaf, Why: leafWhy})
 	}

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,9 @@ func (d directory) mended(r segment, tokens []int) ([]segment, error) {
 // checkRepair refuses a list that no repair has written.
 func checkRepair(o *transcript.Open) error {
 	r, last := o.Repair, transcript.Sealed{}
+	if sum, err := sumOf(r); err != nil || sum != r.Sum {
+		return errors.New("its repair isn't as it was written")
+	}
 	for _, m := range r.Segments {
 		end := int64(0)
 		for _, s := range m.Skip {
@@ -60,6 +64,15 @@ func checkRepair(o *transcript.Open) error {
 		return fmt.Errorf("its repair names a header in segment %d, which doesn't count", r.Header.Token)
 	}
 	return nil
+}
+
+// sumOf is the hash that a repair carries of itself: it decides about all
+// segments, so a changed byte in it must show.
+func sumOf(r *transcript.Repair) (string, error) {
+	bare := *r
+	bare.Sum = ""
+	b, err := json.Marshal(bare)
+	return hashOf(b), err
 }
 
 // mended reads one segment that a repair lists.

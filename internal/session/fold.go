@@ -49,8 +49,8 @@ func newState(entries []transcript.Entry) *State {
 func fold(s *State, entries []transcript.Entry, on []bool) (_ *State, err error) {
 	var at transcript.Entry
 	defer func() {
-		if reason, ok := recover().(broken); ok {
-			err = &BrokenError{at.ID, at.Kind(), string(reason)}
+		if p := recover(); p != nil {
+			err = &BrokenError{at.ID, at.Kind(), fmt.Sprint(p)}
 		}
 	}()
 	for i, e := range entries {
@@ -86,7 +86,8 @@ func (s *State) foresee(entries []transcript.Entry) {
 }
 
 // broken is the reason why an entry can't be applied. Entries from Decide
-// never cause it; Fold turns it into an error.
+// never cause it; Fold turns it, and whatever else a hostile log provokes, into
+// an error.
 type broken string
 
 func newBranch() Branch {

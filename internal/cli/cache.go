@@ -268,7 +268,7 @@ func (c *comparison) compare(l *cachedRequest, s *session.State, body []byte, st
 		zero := 0
 		l.Differs, l.Owner = &zero, "prefix"
 	} else {
-		l.Shared = common(c.last, body)
+		l.Shared = sharedBytes(c.last, body)
 		if l.Shared >= len(c.last)-closing {
 			l.Shared = len(c.last) - closing
 			return nil
@@ -284,8 +284,8 @@ func (c *comparison) compare(l *cachedRequest, s *session.State, body []byte, st
 	return nil
 }
 
-// common counts the bytes that both begin with.
-func common(a, b []byte) int {
+// sharedBytes counts the bytes that both begin with.
+func sharedBytes(a, b []byte) int {
 	n := min(len(a), len(b))
 	const step = 4096
 	at := 0

@@ -233,7 +233,7 @@ func (l *live) reopen(home *disk.Home, id string) error {
 func (l *live) fold() error {
 	s, err := session.Fold(l.disk.Entries)
 	if err != nil {
-		return fmt.Errorf("session %s is damaged: %w. Nothing was changed. Restore it from a backup, or start a new session; gamma session show %s still shows it", l.disk.ID, err, l.disk.ID)
+		return fmt.Errorf("session %s is damaged: %w. Nothing was changed. gamma session doctor %s names all damage and, with --fix, repairs it", l.disk.ID, err, l.disk.ID)
 	}
 	l.state = s
 	l.disk.Entries = nil

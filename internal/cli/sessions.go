@@ -16,6 +16,11 @@ import (
 type sessionCmd struct {
 	List sessionList `cmd:"" help:"List the sessions, newest first."`
 	Show sessionShow `cmd:"" help:"Show a session as people read it."`
+
+	Doctor sessionDoctor `cmd:"" help:"Name what is wrong with a session's files; with --fix, repair it."`
+	Cache  sessionCache  `cmd:"" help:"Show how much of each request repeats the one before it."`
+	Export sessionExport `cmd:"" help:"Write a session as JSON lines, or as a page for people."`
+	Rm     sessionRm     `cmd:"" help:"Remove sessions."`
 }
 
 // Help is the long help.

@@ -25,6 +25,9 @@
 //	append.torn             half of the batch's bytes is written
 //	append.after-write      the batch is written, not synced
 //	append.after-sync       the batch is synced, the caller doesn't know yet
+//	repair.segment-created  the doctor's segment exists, empty
+//	repair.copied           what a repair skips is copied aside (or nothing is to be copied)
+//	remove.renamed          a session that is being removed has its other name, nothing is synced
 //	replace.before-rename   a replacement (todo.json, a blob, a torn tail's copy) is synced under its temporary name
 //	replace.after-rename    it has its name, the directory isn't synced
 package crashpoint
@@ -38,6 +41,7 @@ func Names() []string {
 		"create.dir-made", "create.segment-created", "create.torn", "create.after-write", "create.after-sync",
 		"open.locked", "open.segment-created", "open.torn-copied", "open.torn", "open.after-write", "open.after-sync",
 		"append.before", "append.torn", "append.after-write", "append.after-sync",
+		"repair.segment-created", "repair.copied", "remove.renamed",
 		"replace.before-rename", "replace.after-rename",
 	}
 }

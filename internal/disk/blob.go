@@ -44,7 +44,7 @@ func (h *Home) Blob(id, sum string) ([]byte, error) {
 }
 
 func (d directory) blob(sum string) ([]byte, error) {
-	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != 32 || hex.EncodeToString(raw) != sum {
+	if !validSum(sum) {
 		return nil, fmt.Errorf("session %s: blob %q: want a SHA-256 in 64 lower-case hex digits", d.id, sum)
 	}
 	path := filepath.Join(d.blobs(), sum)
@@ -58,6 +58,12 @@ func (d directory) blob(sum string) ([]byte, error) {
 		return nil, d.badBlob(path, fmt.Sprintf("the blob's %d bytes have another hash", len(data)))
 	}
 	return data, nil
+}
+
+// validSum reports whether sum can be the name of a blob.
+func validSum(sum string) bool {
+	raw, err := hex.DecodeString(sum)
+	return err == nil && len(raw) == 32 && hex.EncodeToString(raw) == sum
 }
 
 func (d directory) badBlob(path, reason string) error {

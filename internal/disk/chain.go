@@ -21,6 +21,9 @@ type segment struct {
 	open  *transcript.Open
 	first transcript.Entry
 	seal  *transcript.Sealed // how far it counts; nil for the newest: to its last whole record
+	// mended is set if a repair says what counts of it. Its open is not known
+	// then: its first line may be damaged.
+	mended *transcript.Mended
 }
 
 // chain is what the first lines of the segments tell.
@@ -74,7 +77,7 @@ func (d directory) chain() (chain, error) {
 	if len(c.segments) == 0 {
 		return c, err
 	}
-	header, herr := d.header(c.segments[0])
+	header, herr := d.headerOf(c.segments)
 	if herr != nil {
 		c.segments = nil
 		if u := (*UnfinishedError)(nil); err != nil && errors.As(herr, &u) {
@@ -131,8 +134,16 @@ func (d directory) follow(tokens []int, limit int) (segs []segment, void []Void,
 		}
 		void = append(void, Void{Token: t, File: d.segment(t), Bytes: size})
 	}
-	for len(segs) > 0 && segs[len(segs)-1].token != 1 {
+	for len(segs) > 0 && segs[len(segs)-1].token != 1 || len(segs) == 1 && segs[0].open.Repair != nil {
 		last := segs[len(segs)-1]
+		if last.open.Repair != nil {
+			below, err := d.mended(last, tokens)
+			if err != nil {
+				return before(last.token), void, err
+			}
+			segs = append(segs, below...)
+			break
+		}
 		s, err := d.prev(last, tokens)
 		if err != nil {
 			return before(last.token), void, err
@@ -140,7 +151,7 @@ func (d directory) follow(tokens []int, limit int) (segs []segment, void []Void,
 		segs = append(segs, s)
 	}
 	slices.Reverse(segs)
-	if len(segs) > 0 && segs[0].open.Prev != nil {
+	if len(segs) > 0 && segs[0].token == 1 && segs[0].mended == nil && segs[0].open.Prev != nil {
 		return nil, void, d.damage(segs[0].path, 1, 0, "the first segment names one before it")
 	}
 	return segs, void, nil
@@ -199,6 +210,9 @@ func (d directory) first(token int) (s segment, size int64, err error) {
 // header reads the session header, the second line of the first segment.
 func (d directory) header(s segment) (*transcript.Session, error) {
 	head, err := readHead(s.path, createMax)
+	if err == nil && s.open.Repair != nil {
+		head, err = os.ReadFile(s.path) // its first line has any length
+	}
 	if err != nil {
 		return nil, failed(d.id, "read", s.path, err)
 	}

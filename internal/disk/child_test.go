@@ -34,6 +34,14 @@ func child(role string) int {
 		return childRunsFull(h)
 	case "work": // create, append, close, open, append: passes every crash point
 		return childWorks(h)
+	case "mend": // repair
+		_, err := h.Mend(sessionID, mender())
+		fmt.Println("end", err)
+		return 0
+	case "remove":
+		_, err := h.Remove(sessionID, os.Getpid(), time.Now(), false)
+		fmt.Println("end", err)
+		return 0
 	}
 	return 2
 }

@@ -79,3 +79,56 @@ func TestR2_KillAtEachWriteBoundary(t *testing.T) {
 		})
 	}
 }
+
+// A repair that is killed at any step leaves the session as damaged as it
+// was, or repaired; the next one gets it done, and no file was changed.
+func TestR2_BC28_KilledRepairIsRepeated(t *testing.T) {
+	for _, point := range []string{"repair.segment-created", "repair.copied", "replace.before-rename", "replace.after-rename"} {
+		t.Run(point, func(t *testing.T) {
+			for n := 1; ; n++ {
+				h := newHome(t)
+				all := threeSegments(t, h)
+				d := dirOf(h, sessionID)
+				change(t, d.segment(2), 2, "{", "[")
+				before := history(t, d)
+				p := start(t, h, "mend", fmt.Sprintf("%s=%s:%d", crashpoint.Variable, point, n))
+				said, err := io.ReadAll(p.out)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = p.Wait()
+				if died := !strings.Contains(string(said), "end <nil>"); !died && n == 1 {
+					t.Fatalf("the point was never passed: %q", said)
+				} else if !died {
+					return
+				}
+				after := history(t, d)
+				for name, data := range before {
+					if after[name] != data {
+						t.Errorf("passing %d: %s was changed", n, name)
+					}
+				}
+				_, entries := mend(t, h)
+				if len(entries) < len(all) {
+					t.Errorf("passing %d: %d entries", n, len(entries))
+				}
+			}
+		})
+	}
+}
+
+func TestR2_KilledRemovalIsFinished(t *testing.T) {
+	h := newHome(t)
+	threeSegments(t, h)
+	p := start(t, h, "remove", crashpoint.Variable+"=remove.renamed")
+	if _, err := io.ReadAll(p.out); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	if list, err := h.List(); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if n, err := h.EmptyTrash(); err != nil || n == 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+}

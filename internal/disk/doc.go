@@ -11,12 +11,16 @@
 //
 //	transcript/000001.jsonl   segments: the entries
 //	transcript/000001.torn    copy of a fragment that was cut off (.torn.2, …)
+//	transcript/000004.lost    copy of what the repair in segment 4 skips, for people
 //	todo.json                 projection of the task list
 //	blobs/<sha256>            large contents, named by their hash (hex)
 //	spill/NAME                full outputs of tools; nothing depends on them
 //	files/                    workspace of a server session
 //	lock                      the owner's lock
 //	.new-*                    a replacement being written; the next owner removes it
+//
+// Beside the sessions, .trash-ID is a session that is being removed: nobody
+// takes it for one, and the next removal finishes it.
 //
 // blobs, spill, files and todo.json are made when first used.
 //
@@ -73,6 +77,49 @@
 // somebody owns the session and then report no torn tail, since it may be a
 // record being written at that moment. Unknown kinds are kept.
 //
+// # Repair
+//
+// Examine names every fault; Mend repairs. No file of the transcript is ever
+// changed or removed: a repair is a new segment whose open entry carries,
+// beside prev, a list that takes the place of the whole chain below it:
+//
+//	"repair":{"segments":[{"token":1,"length":953,"sha256":"…","skip":[{"offset":402,"length":131,"why":"…"}]},…],
+//	          "header":{"token":1,"offset":149},"lost":["1-3"],"taken":["2-9"],"blobs":["…"],"sum":"…"}
+//
+// Segments that it doesn't list don't count. Of a listed one the first length
+// bytes count, as the repair found them, without the ranges to skip, which are
+// whole lines; the other lines count in the order of their numbers. prev is
+// the last one listed. The session header stands at "header", or, with the
+// repair's own token, in its second line (it was lost and made anew). "sum" is
+// the hash of the repair itself. For such a log the rules are:
+//
+//   - below a repair, seq rises, with gaps, and each entry is of its segment's
+//     epoch; parents, open entries and the header may be missing;
+//   - the repair's seq is higher than any number that is known to have been
+//     used; from there on the rules above hold again;
+//   - a node whose path to the root isn't whole is on no branch.
+//
+// Which lines count: those that are entries of their segment. Of entries whose
+// numbers contradict each other, as many count as stand in order; one that
+// stands elsewhere counts if its number is free, so swapped lines lose nothing
+// and doubled ones count once. The numbers of a line that can't be read are
+// never used again.
+//
+// Where the conversation goes on: where it stood, if its path is whole, can be
+// folded, and no node can be lost behind it. Else a leaf record moves it to
+// the newest settled entry, or the root, before the loss: no call is open
+// there, so every later request is paired. Session records stay, whatever
+// happens to the nodes. A message whose record is gone but not its delivery
+// ("lost") leaves a note in its place. A waiting message that a lost delivery
+// may have taken waits no longer ("taken"): what was done once isn't done
+// again unasked; people are told. A torn tail alone is no reason for a repair:
+// the doctor opens the session as any owner and leaves. Newer versions are
+// refused, unless they stand in a segment whose seal doesn't fit: that is
+// damage. Blobs can't be repaired; the repair notes that they are known.
+//
+// A later examination relies on a repair only while it and every segment that
+// it lists are unchanged; else it judges all files anew.
+//
 // # Order of writes
 //
 // Create: directory, lock, transcript/, sync of both parents; segment 1,
@@ -87,6 +134,12 @@
 //
 // Append: one write, one sync, then a look whether a segment with the next
 // number exists. doc/state.md says what a crash between any two steps leaves.
+//
+// Mend: lock; new segment, empty (void until the last step); read and plan;
+// sync of all that it names; the copy; then the whole segment in place of the
+// empty one, by another name and a rename.
+//
+// Remove: lock; rename to .trash-ID; sync; delete.
 //
 // todo.json and blobs are written under another name, synced, renamed, and the
 // directory is synced. A blob is on disk before an entry refers to it.

@@ -106,7 +106,7 @@ func (e *DamageError) Error() string {
 	if e.Line > 0 {
 		place = fmt.Sprintf("%s line %d (byte %d)", e.File, e.Line, e.Offset)
 	}
-	s := fmt.Sprintf("session %s is damaged: %s: %s. Nothing was changed. Restore that file from a backup", e.Session, place, e.Reason)
+	s := fmt.Sprintf("session %s is damaged: %s: %s. Nothing was changed. gamma session doctor %s names all damage and, with --fix, repairs it; or restore that file from a backup", e.Session, place, e.Reason, e.Session)
 	if e.blob {
 		return s
 	}

@@ -67,3 +67,54 @@ func FuzzE22_AnyBytes(f *testing.F) {
 		}
 	})
 }
+
+// Whatever the files hold, the doctor says what is wrong and, unless a newer
+// gamma wrote them or nothing was ever written, leaves a log that goes on.
+func FuzzE22_BC28_DoctorOverAnyBytes(f *testing.F) {
+	dir, err := os.MkdirTemp(f.TempDir(), "seed")
+	if err != nil {
+		f.Fatal(err)
+	}
+	h, err := OpenHome(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	k := newTalk(f, h)
+	k.own(create(f, h, sessionID))
+	k.say("words")
+	k.work(1)
+	shut(f, k.s)
+	k.own(open(f, h, sessionID))
+	k.say("more")
+	k.settle()
+	shut(f, k.s)
+	d := dirOf(h, sessionID)
+	one, two := read(f, d.segment(1)), read(f, d.segment(2))
+	f.Add(one, two)
+	f.Add(two, one)
+	f.Add(one[:len(one)/2], two[len(two)/2:])
+	f.Add([]byte{}, two)
+	f.Add([]byte("{}\n\n[1]\n"), []byte("{}\n\x00"))
+	f.Fuzz(func(t *testing.T, one, two []byte) {
+		h := quick(newHome(t))
+		plant(t, h, one)
+		d := dirOf(h, sessionID)
+		put(t, d.todo(), []byte("{}"))
+		if len(two) > 0 {
+			put(t, d.segment(2), two)
+		}
+		files := snapshot(t, d.path)
+		_, err := h.Examine(sessionID)
+		if snapshot(t, d.path) != files {
+			t.Fatal("looking changed files")
+		}
+		if err != nil {
+			if !errors.As(err, new(*NewerError)) && !errors.As(err, new(*UnfinishedError)) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		mend(t, h)
+		goesOn(t, h)
+	})
+}

@@ -95,7 +95,7 @@ func (i *Info) readHead(segs []segment) {
 		}
 		for n := min(most, windowBytes); ; n = most {
 			data, err := readHead(s.path, n)
-			if err != nil || i.scanHead(data) {
+			if err != nil || i.scanHead(data, s.mended != nil) {
 				return
 			}
 			if n == most {
@@ -109,8 +109,9 @@ func (i *Info) readHead(segs []segment) {
 }
 
 // scanHead takes the first prompt, and labels before it, from the whole lines
-// of data. False: look further.
-func (i *Info) scanHead(data []byte) bool {
+// of data; mended: lines that can't be read are passed over. False: look
+// further.
+func (i *Info) scanHead(data []byte, mended bool) bool {
 	for {
 		line, rest, ended := bytes.Cut(data, []byte("\n"))
 		if !ended {
@@ -121,6 +122,9 @@ func (i *Info) scanHead(data []byte) bool {
 			continue
 		}
 		e, err := transcript.Decode(line)
+		if err != nil && mended {
+			continue
+		}
 		if err != nil {
 			return true
 		}

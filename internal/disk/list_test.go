@@ -71,7 +71,7 @@ func TestE20_ListNewestFirst(t *testing.T) {
 func TestE20_ListReadsOnlyTheEnds(t *testing.T) {
 	h := quick(newHome(t))
 	s := create(t, h, sessionID)
-	add(t, s, facts(strings.Repeat("x", 40<<10)), &transcript.Arrive{AID: "a", Human: true, Text: strings.Repeat("é", 60<<10)})
+	add(t, s, facts(strings.Repeat("x", 40<<10)), &transcript.Arrive{AID: "a", Class: transcript.ClassPrompt, Human: true, Text: strings.Repeat("é", 60<<10)})
 	add(t, s, &transcript.Label{Text: "the middle"}, facts(strings.Repeat("y", 400<<10)))
 	es := following(s, facts(strings.Repeat("z", 100<<10)))
 	es[0].Time = noon().Add(time.Hour)

@@ -79,6 +79,9 @@ func (d directory) load(c chain, sum bool) (*loader, error) {
 
 // segment reads one segment.
 func (l *loader) segment(s segment, sum bool) error {
+	if s.mended != nil {
+		return l.mended(s)
+	}
 	data, err := s.read(l.buf)
 	if err != nil {
 		return failed(l.dir.id, "read", s.path, err)

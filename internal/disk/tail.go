@@ -57,6 +57,9 @@ func (c chain) tail(n int) ([]transcript.Entry, bool) {
 
 // tail reads a segment's last n entries.
 func (s segment) tail(n int) ([]transcript.Entry, bool) {
+	if s.mended != nil {
+		return nil, false // its lines may be out of order
+	}
 	for size := int64(windowBytes); ; size *= 4 {
 		data, all, err := s.window(size)
 		if err != nil {

@@ -48,6 +48,14 @@
 //     returns nothing.
 //   - A run always has something due, unless it is interrupted.
 //
+// # Branches and repairs
+//
+// A leaf record moves the branch; Fold then follows the path to its target,
+// and the next request says that it breaks with the one before it ("branch").
+// Nodes of other branches still take their arrivals out of the queue and count
+// as tries. A repair (package disk) names messages that are lost, for which
+// their delivery shows a note, and messages that wait no longer.
+//
 // # Errors
 //
 // An event that the state doesn't take is answered by Reply.Err, a *Refusal

@@ -21,13 +21,36 @@ func (b *BrokenError) Error() string {
 
 // Fold builds the state from all entries of a session, in log order. Entries
 // that contradict each other give a *BrokenError.
-func Fold(entries []transcript.Entry) (s *State, err error) {
-	s = &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
-	on := onPath(entries)
+//
+// The leaf is the newest node, or what a leaf record behind it names. Nodes
+// that are not on the path to it only count for what they say about the whole
+// session.
+func Fold(entries []transcript.Entry) (*State, error) {
+	on, astray := onPath(entries)
+	s, err := fold(newState(entries), entries, on)
+	if err != nil {
+		return nil, err
+	}
+	if astray >= 0 {
+		e := entries[astray]
+		return nil, &BrokenError{e.ID, e.Kind(), "it moves the branch to an entry that is no node before it"}
+	}
+	return s, nil
+}
+
+// newState is the state before the first entry of a log.
+func newState(entries []transcript.Entry) *State {
+	s := &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
+	s.foresee(entries)
+	return s
+}
+
+// fold applies the entries to s; on marks the nodes on the path.
+func fold(s *State, entries []transcript.Entry, on []bool) (_ *State, err error) {
 	var at transcript.Entry
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, &BrokenError{at.ID, at.Kind(), fmt.Sprint(p)}
+			err = &BrokenError{at.ID, at.Kind(), fmt.Sprint(p)}
 		}
 	}()
 	for i, e := range entries {
@@ -41,44 +64,63 @@ func Fold(entries []transcript.Entry) (s *State, err error) {
 	return s, nil
 }
 
+// foresee takes from the log what counts from its beginning on although a
+// repair may have written it later: the header, and the messages that are lost.
+func (s *State) foresee(entries []transcript.Entry) {
+	for i := range entries {
+		switch b := entries[i].Body.(type) {
+		case *transcript.Session:
+			s.Header = *b
+		case *transcript.Open:
+			if b.Repair == nil || len(b.Repair.Lost) == 0 {
+				continue
+			}
+			if s.lost == nil {
+				s.lost = map[transcript.ID]bool{}
+			}
+			for _, id := range b.Repair.Lost {
+				s.lost[id] = true
+			}
+		}
+	}
+}
+
 // broken is the reason why an entry can't be applied. Entries from Decide
 // never cause it; Fold turns it, and whatever else a hostile log provokes, into
 // an error.
 type broken string
-
-// needRun refuses entries that only stand inside a run.
-func (s *State) needRun(e transcript.Entry) {
-	switch e.Body.(type) {
-	case *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
-		*transcript.Intent, *transcript.Result, *transcript.Abort, *transcript.Settled:
-		if s.Run == nil {
-			panic(broken("there is no run"))
-		}
-	}
-}
 
 func newBranch() Branch {
 	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}}
 }
 
 // onPath marks the nodes between the root and the leaf. The leaf is the last
-// node, or where a leaf record behind it points.
-func onPath(entries []transcript.Entry) []bool {
-	on := make([]bool, len(entries))
+// node, or where a leaf record behind it points; astray is the place of that
+// record if it points nowhere, else -1.
+func onPath(entries []transcript.Entry) (on []bool, astray int) {
 	at := make(map[transcript.ID]int, len(entries))
 	leaf := -1
+	astray = -1
 	for i, e := range entries {
-		at[e.ID] = i
 		if l, ok := e.Body.(*transcript.Leaf); ok {
-			leaf = -1
+			leaf, astray = -1, -1
 			if j, ok := at[l.To]; ok {
 				leaf = j
+			} else if !l.To.IsZero() {
+				astray = i
 			}
 		} else if e.IsNode() {
-			leaf = i
+			at[e.ID] = i
+			leaf, astray = i, -1
 		}
 	}
-	for leaf >= 0 {
+	return pathTo(entries, at, leaf), astray
+}
+
+// pathTo marks the nodes between the root and the one at leaf (-1: none).
+func pathTo(entries []transcript.Entry, at map[transcript.ID]int, leaf int) []bool {
+	on := make([]bool, len(entries))
+	for leaf >= 0 && !on[leaf] {
 		on[leaf] = true
 		next, ok := at[entries[leaf].Parent]
 		if !ok {
@@ -90,12 +132,14 @@ func onPath(entries []transcript.Entry) []bool {
 }
 
 // applyElsewhere folds a node of another branch: what it says about the whole
-// session.
+// session. What it takes from the queue stays taken.
 func (s *State) applyElsewhere(e transcript.Entry) {
 	s.Seq = e.ID.Seq
 	switch b := e.Body.(type) {
 	case *transcript.Deliver:
-		s.take(b.Arrivals)
+		s.drop(b.Arrivals)
+	case *transcript.Request:
+		s.requested = true
 	case *transcript.Answer, *transcript.Fail:
 		s.Tries["turn"]++
 	}
@@ -104,14 +148,15 @@ func (s *State) applyElsewhere(e transcript.Entry) {
 // Apply folds one entry into s. The live path and Fold both use it.
 func Apply(s *State, e transcript.Entry) {
 	s.Seq = e.ID.Seq
+	s.check(e)
 	if e.IsNode() {
 		s.Leaf = e.ID
 	}
-	s.needRun(e)
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		s.Epoch, s.Why = b.Segment, b.Why
 		s.forget()
+		s.applyRepair(b)
 	case *transcript.Session:
 		s.Header = *b
 		s.Skills = append(s.Skills, b.Preloaded...)
@@ -119,6 +164,7 @@ func Apply(s *State, e transcript.Entry) {
 		s.Label = b.Text
 	case *transcript.Leaf:
 		s.Generation++
+		s.moved = s.requested
 	case *transcript.Arrive:
 		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
 		if mutant("ShownAtArrival") {
@@ -137,6 +183,7 @@ func Apply(s *State, e transcript.Entry) {
 		}
 	case *transcript.Request:
 		s.Req, s.InTurn = e.ID, true
+		s.requested, s.moved = true, false
 		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
 	case *transcript.Answer:
 		s.applyAnswer(e.ID, b)
@@ -158,6 +205,19 @@ func Apply(s *State, e transcript.Entry) {
 		s.Req = transcript.ID{}
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
+	}
+}
+
+// applyRepair: a repair takes messages out of the queue that may have been
+// delivered in what is lost, and what the model sees may have changed.
+func (s *State) applyRepair(o *transcript.Open) {
+	r := o.Repair
+	if r == nil {
+		return
+	}
+	s.drop(r.Taken)
+	if len(r.Lost) > 0 || r.Header.Token == o.Segment {
+		s.moved = s.requested
 	}
 }
 
@@ -188,6 +248,10 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			s.Run.Nudges++
 		}
 		if mutant("ShownAtArrival") {
+			continue
+		}
+		if s.lost[a.ID] {
+			s.show(e.ID, transcript.LostNote(s.Header.Mark))
 			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)

@@ -19,8 +19,26 @@ func (s *State) enqueue(a Arrival) {
 	s.Queue = append(s.Queue, a)
 }
 
+// drop removes the arrivals with these ids, as far as they wait.
+func (s *State) drop(ids []transcript.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	gone := make(map[transcript.ID]bool, len(ids))
+	for _, id := range ids {
+		gone[id] = true
+	}
+	kept := s.Queue[:0:0]
+	for _, q := range s.Queue {
+		if !gone[q.ID] {
+			kept = append(kept, q)
+		}
+	}
+	s.Queue = kept
+}
+
 // take removes the arrivals with these ids and returns them in the order of
-// the ids.
+// the ids. One that a repair knows to be lost is returned with its id alone.
 func (s *State) take(ids []transcript.ID) []Arrival {
 	byID := map[transcript.ID]Arrival{}
 	wanted := map[transcript.ID]bool{}
@@ -39,6 +57,9 @@ func (s *State) take(ids []transcript.ID) []Arrival {
 	out := make([]Arrival, 0, len(ids))
 	for _, id := range ids {
 		a, ok := byID[id]
+		if !ok && s.lost[id] {
+			a, ok = Arrival{ID: id}, true
+		}
 		if !ok {
 			panic(broken("delivery of " + id.String() + ", which is not waiting"))
 		}

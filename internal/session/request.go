@@ -4,9 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -57,13 +54,7 @@ func (s *State) chain(env Env) Chain {
 			c.Items++
 			continue
 		}
-		b, err := jsonv2.Marshal(it.Msg, jsontext.AllowInvalidUTF8(true))
-		if err != nil {
-			panic(err) // messages are strings and compact JSON
-		}
-		prev, _ := hex.DecodeString(c.Hex)
-		sum := sha256.Sum256(append(prev, b...))
-		c.Hex, c.Items, c.Bytes = hex.EncodeToString(sum[:]), c.Items+1, c.Bytes+len(b)
+		c = c.extend(it)
 	}
 	return c
 }
@@ -72,6 +63,9 @@ func (s *State) chain(env Env) Chain {
 func (s *State) brk(env Env) string {
 	if s.Prefix != "" && s.Prefix != env.Prefix.Sum && !mutant("BreakUnsaid") {
 		return "upgrade"
+	}
+	if s.moved && !mutant("BranchUnsaid") {
+		return "branch"
 	}
 	return ""
 }

@@ -24,6 +24,10 @@ type State struct {
 	Tries      map[string]int     // answers and failures by request kind, over all branches
 	Generation int                // leaf records
 
+	lost      map[transcript.ID]bool // arrivals whose record is lost, by the log's repairs
+	requested bool                   // a request was sent, on any branch
+	moved     bool                   // since then the branch was moved, or a repair changed what the model sees
+
 	Branch
 }
 

@@ -177,5 +177,19 @@ func (e Entry) check() error {
 	if s, ok := e.Body.(*Session); ok && s.Schema > Schema {
 		return fmt.Errorf("the session has transcript schema %d; this build reads up to %d: use a newer gamma", s.Schema, Schema)
 	}
-	return nil
+	a, ok := e.Body.(*Arrive)
+	if !ok {
+		return nil
+	}
+	// Nothing would ever take such an arrival out of the queue.
+	switch a.Class {
+	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow:
+		return nil
+	case ClassNext, ClassStep:
+		if !a.Human {
+			return nil
+		}
+		return fmt.Errorf("entry %s (arrive): a person's words can't have class %q", e.ID, a.Class)
+	}
+	return fmt.Errorf("entry %s (arrive): unknown class %q", e.ID, a.Class)
 }

@@ -72,6 +72,8 @@ func TestE21_DecodeRefuses(t *testing.T) {
 		"newer":        {`{"id":"1-1","kind":"label","v":9,"time":"2026-01-01T00:00:00Z","body":{}}`, "version 9"},
 		"newer schema": {`{"id":"1-1","kind":"session","v":1,"time":"2026-01-01T00:00:00Z","body":{"schema":7}}`, "schema 7"},
 		"orphan node":  {`{"id":"1-1","kind":"abort",` + rest, "parent"},
+		"no class":     {`{"id":"1-3","kind":"arrive","v":1,"time":"2026-01-01T00:00:00Z","body":{"aid":"a","class":"prolpt","human":true}}`, `unknown class "prolpt"`},
+		"human next":   {`{"id":"1-3","kind":"arrive","v":1,"time":"2026-01-01T00:00:00Z","body":{"aid":"a","class":"next","human":true}}`, `can't have class "next"`},
 		"NULs":         {"\x00\x00\x00", "not an entry"},
 	} {
 		if _, err := Decode([]byte(c.line)); err == nil || !strings.Contains(err.Error(), c.want) {

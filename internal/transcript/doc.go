@@ -26,6 +26,11 @@
 // with the number named. A line is refused, too, when it isn't one JSON
 // object, has a duplicate name, or isn't UTF-8.
 //
+// The open entry of a repair says what counts of the segments before it
+// (package disk); it may leave gaps in seq and nodes without their parents.
+// An arrival has one of the classes of this build; others are refused, since
+// nothing would ever deliver it.
+//
 // # Errors
 //
 // Decode returns errors that say what is wrong with the line; the caller adds

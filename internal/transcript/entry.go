@@ -79,6 +79,45 @@ type Open struct {
 	Why     OpenWhy `json:"why"`
 	Owner   Owner   `json:"owner"`
 	Build   string  `json:"build"` // version of the binary
+	Repair  *Repair `json:"repair,omitempty"`
+}
+
+// Repair says what counts of the segments before this one, since some of them
+// are damaged. It takes the place of everything that earlier segments say
+// about their predecessors.
+type Repair struct {
+	Segments []Mended `json:"segments"` // oldest first; segments that aren't listed don't count
+	Header   Place    `json:"header"`   // where the session header stands
+	// Lost: arrivals whose records are gone and that a node on the branch
+	// delivers; a note stands in their place.
+	Lost []ID `json:"lost,omitempty"`
+	// Taken: arrivals that wait no longer, since what is lost may have
+	// delivered them.
+	Taken []ID `json:"taken,omitempty"`
+	// Blobs that entries name and that can't be read.
+	Blobs []string `json:"blobs,omitempty"`
+	Sum   string   `json:"sum"` // SHA-256 (hex) of the JSON of this value with an empty sum
+}
+
+// Mended is a segment as it was found: its first Length bytes, which have this
+// hash, without the ranges to skip. Its records count in the order of their
+// numbers.
+type Mended struct {
+	Sealed
+	Skip []Skip `json:"skip,omitempty"`
+}
+
+// Skip is a range of whole lines that don't count.
+type Skip struct {
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"`
+	Why    string `json:"why"`
+}
+
+// Place is the beginning of a line.
+type Place struct {
+	Token  int   `json:"token"`
+	Offset int64 `json:"offset"`
 }
 
 // OpenWhy says what the owner came for.

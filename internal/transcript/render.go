@@ -47,6 +47,11 @@ func EarlyNote(mark string) llm.Message {
 	return harness("system_note", mark, "The user wrote what follows before seeing your last message to them.")
 }
 
+// LostNote stands in place of a message whose record is lost.
+func LostNote(mark string) llm.Message {
+	return harness("system_note", mark, "A message stood here. It was lost when the session's files were damaged.")
+}
+
 // ArrivalMessages renders an arrival at its delivery.
 func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	switch {

@@ -1,0 +1,50 @@
+package disk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestE51_RemoveRefusesASessionInUse(t *testing.T) {
+	h := quick(newHome(t))
+	s := create(t, h, sessionID)
+	for _, dry := range []bool{true, false} {
+		_, err := h.Remove(sessionID, os.Getpid(), noon(), dry)
+		asError[*LockedError](t, err)
+	}
+	add(t, s, prompt("still here"))
+}
+
+func TestE51_RemovalThatWasCutShortIsFinished(t *testing.T) {
+	h := quick(newHome(t))
+	threeSegments(t, h)
+	d := dirOf(h, sessionID)
+	trash := filepath.Join(h.sessions(), trashPrefix+sessionID)
+	if err := os.Rename(d.path, trash); err != nil { // as a crash behind the renaming leaves it
+		t.Fatal(err)
+	}
+	list, err := h.List()
+	if err != nil || len(list) != 0 {
+		t.Errorf("listed: %v, %v", list, err)
+	}
+	if _, err := h.Find(sessionID); err == nil {
+		t.Error("found")
+	}
+	foreign := filepath.Join(h.sessions(), trashPrefix+"Not Ours")
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	threeSegments(t, h) // an id can be used again
+	n, err := h.Remove(sessionID, os.Getpid(), noon(), false)
+	if err != nil || n == 0 {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if n, err := h.EmptyTrash(); err != nil || n == 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+	des, err := os.ReadDir(h.sessions())
+	if err != nil || len(des) != 1 || des[0].Name() != filepath.Base(foreign) {
+		t.Errorf("left: %v, %v", des, err)
+	}
+}

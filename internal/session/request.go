@@ -64,7 +64,7 @@ func (s *State) brk(env Env) string {
 	if s.Prefix != "" && s.Prefix != env.Prefix.Sum && !mutant("BreakUnsaid") {
 		return "upgrade"
 	}
-	if s.moved && !mutant("BranchUnsaid") {
+	if s.moved {
 		return "branch"
 	}
 	return ""

@@ -118,6 +118,10 @@ func (a *app) command(args []string) int {
 	if err != nil {
 		panic(err) // the grammar is a constant
 	}
+	if flag := emptyFlag(args); flag != "" {
+		fmt.Fprintf(a.stderr, "gamma: %s has an empty value\nRun \"%s COMMAND --help\".\n", flag, program())
+		return exitUsage
+	}
 	k, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // --help
@@ -134,6 +138,21 @@ func (a *app) command(args []string) int {
 		return a.fail(err)
 	}
 	return a.code
+}
+
+// emptyFlag finds a flag whose empty value would quietly mean something else,
+// as when a script's variable isn't set.
+func emptyFlag(args []string) string {
+	for i, arg := range args {
+		switch name, value, given := strings.Cut(arg, "="); {
+		case arg == "--":
+			return ""
+		case name != "--resume" && name != "--allow" && name != "--deny" && name != "--model":
+		case given && value == "", !given && i+1 < len(args) && args[i+1] == "":
+			return name
+		}
+	}
+	return ""
 }
 
 // fail prints the error and returns its exit code, unless the command has

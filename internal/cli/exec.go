@@ -86,6 +86,9 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	return code, err
 }
 
+// maxPrompt is how many bytes a prompt may have.
+const maxPrompt = 16 << 20
+
 // prompt reads the prompt; nil means to resume.
 func (c *execCmd) prompt(a *app) (*string, error) {
 	if c.Resume != "" && c.Continue {
@@ -103,9 +106,12 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 	}
 	text := strings.Join(c.Prompt, " ")
 	if text == "-" {
-		b, err := io.ReadAll(a.stdin)
+		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
 		if err != nil {
 			return nil, fmt.Errorf("prompt from standard input: %w", err)
+		}
+		if len(b) > maxPrompt {
+			return nil, usagef("the prompt on standard input has more than %d MiB: name a file in it instead", maxPrompt>>20)
 		}
 		text = string(b)
 	} else if len(c.Prompt) == 0 {

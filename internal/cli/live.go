@@ -80,6 +80,9 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if fi, err := os.Stat(l.workspace); err != nil || !fi.IsDir() {
 		return nil, fmt.Errorf("the session's folder %s is gone: put it back (or make it with mkdir -p), or start a new session elsewhere", l.workspace)
 	}
+	if within(home.Dir(), l.workspace) && !isFiles(home.Dir(), l.workspace) {
+		return nil, usagef("the folder %s is gamma's own data, which no session works on: run it in another folder", l.workspace)
+	}
 	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.window,
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
 	return nil

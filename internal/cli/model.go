@@ -19,7 +19,8 @@ type chosen struct {
 	name     string // PROVIDER/NAME or script:FILE, as the header keeps it
 	model    llm.Model
 	settings llm.Settings
-	window   int
+	window   int // tokens, assumed if not known
+	limit    int // the window that a request must fit into; 0: only the provider knows
 	price    session.Price
 	notice   string // what people should know before the first request
 }
@@ -66,7 +67,7 @@ func (a *app) scripted(file string) (chosen, error) {
 	if err != nil {
 		return chosen{}, usagef("the scripted model can't be used: %w", err)
 	}
-	return chosen{name: "script:" + path, model: s.Model(), window: s.Window}, nil
+	return chosen{name: "script:" + path, model: s.Model(), window: s.Window, limit: s.Window}, nil
 }
 
 func (a *app) provided(name string, c config) (chosen, error) {
@@ -104,7 +105,7 @@ func (a *app) provided(name string, c config) (chosen, error) {
 	if env := c.Providers[prov].KeyEnv; env != "" && pc.Key == "" {
 		notice = fmt.Sprintf("%s (keyEnv of the provider %q) isn't set, so requests go without a key", env, prov)
 	}
-	return chosen{name: name, model: m, notice: notice, window: cmp.Or(known.Window, defaultWindow),
+	return chosen{name: name, model: m, notice: notice, window: cmp.Or(known.Window, defaultWindow), limit: known.Window,
 		settings: llm.Settings{Model: model, MaxOutput: known.MaxOutput, Effort: known.Effort},
 		price:    session.Price(known.Price)}, nil
 }

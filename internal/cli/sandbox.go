@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/sandbox"
@@ -66,7 +67,7 @@ func confine(c toolConfig, skillDirs []string) (*confinement, error) {
 	if isFiles(c.home, c.workspace) {
 		own = append(own, c.workspace)
 	}
-	out.box, err = sandbox.New(sandbox.Config{Workspace: c.workspace, Forbidden: []string{c.home}, Own: own, Read: skillDirs,
+	out.box, err = sandbox.New(sandbox.Config{Workspace: c.workspace, Forbidden: ownFolders(c.home), Own: own, Read: skillDirs,
 		Writable: writable, Environ: os.Environ(), ABI: c.kernel.ABI})
 	if errors.Is(err, sandbox.ErrWorkspace) {
 		out.refused, err = err, nil
@@ -78,6 +79,32 @@ func confine(c toolConfig, skillDirs []string) (*confinement, error) {
 		c.notice(out.box.Limits())
 	}
 	return out, nil
+}
+
+// within reports whether a folder is the data directory, or lies where its
+// sessions are, by the real paths. Its skills are a folder like any other.
+func within(home, folder string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return false
+	}
+	sessions, err := filepath.EvalSymlinks(filepath.Join(home, "sessions"))
+	if err != nil {
+		sessions = filepath.Join(home, "sessions")
+	}
+	rel, err := filepath.Rel(sessions, real)
+	return slices.Contains(ownFolders(home), real) || err == nil && filepath.IsLocal(rel)
+}
+
+// ownFolders are gamma's data and, if that is a link, where its sessions lie.
+func ownFolders(home string) []string {
+	own := []string{home}
+	for _, dir := range []string{home, filepath.Join(home, "sessions")} {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && !slices.Contains(own, real) {
+			own = append(own, real)
+		}
+	}
+	return own
 }
 
 // isFiles reports whether a workspace lies in the files/ of a session.

@@ -71,7 +71,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 	if t.confined, err = confine(c, dirs); err != nil {
 		return nil, err
 	}
-	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: []string{c.home}, Spill: t.spill, Secrets: c.secrets,
+	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: ownFolders(c.home), Spill: t.spill, Secrets: c.secrets,
 		Wrap: t.confined.wrap()})
 	if err != nil {
 		return nil, err

@@ -417,3 +417,40 @@ func TestD5_SegmentNumbersAndSeals(t *testing.T) {
 		t.Errorf("first line %v, %v", first, err)
 	}
 }
+
+// TestE2_ADeletedSessionTakesNothing: what is written to a file without a name
+// is lost, so it isn't acknowledged. A directory that was moved still takes it.
+func TestE2_ADeletedSessionTakesNothing(t *testing.T) {
+	h := newHome(t)
+	s := create(t, h, sessionID)
+	add(t, s, prompt("a"))
+	if err := os.RemoveAll(h.Dir() + "/sessions/" + sessionID); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Append(following(s, prompt("b")))
+	if !errors.Is(err, ErrStopped) || !errors.Is(err, ErrGone) {
+		t.Errorf("the append says %v", err)
+	}
+}
+
+// TestE23_ALinkedLockIsNotFollowed: a lock that is a link would be emptied
+// where it leads to.
+func TestE23_ALinkedLockIsNotFollowed(t *testing.T) {
+	h := newHome(t)
+	create(t, h, sessionID).Close()
+	precious := t.TempDir() + "/precious"
+	if err := os.WriteFile(precious, []byte("words"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lock := h.Dir() + "/sessions/" + sessionID + "/lock"
+	if err := errors.Join(os.Remove(lock), os.Symlink(precious, lock)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := h.Open(sessionID, transcript.OpenWake, owner(), "test", noon()); err == nil {
+		s.Close()
+		t.Error("a linked lock was taken")
+	}
+	if b, err := os.ReadFile(precious); err != nil || string(b) != "words" {
+		t.Errorf("the file behind the link holds %q (%v)", b, err)
+	}
+}

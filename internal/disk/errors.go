@@ -69,6 +69,9 @@ func advice(err error) string {
 	return "Open the session again"
 }
 
+// ErrGone says that the segment which is written to was deleted.
+var ErrGone = errors.New("the session's directory was deleted while it was in use")
+
 // LockedError says that somebody else owns the session. PID is 0 when the
 // owner couldn't be told.
 type LockedError struct {

@@ -55,7 +55,7 @@ func acquire(session, path string, me Holder) (*lock, error) {
 // tryLock opens and locks path. The file must still have its name when the
 // lock is held, else it guards nothing.
 func tryLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,13 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -95,6 +97,9 @@ func (s *Session) encode(entries []transcript.Entry) ([]byte, error) {
 // A successor creates its segment before it reads ours. So if the segment
 // isn't there after our sync, a later successor reads what we have written.
 func (s *Session) fence() error {
+	if gone, err := s.gone(); gone || err != nil {
+		return cmp.Or(err, error(ErrGone))
+	}
 	_, err := os.Lstat(s.dir.segment(s.Token + 1))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -103,6 +108,21 @@ func (s *Session) fence() error {
 		err = ErrTaken
 	}
 	return err
+}
+
+// gone reports whether the segment that is written to has no name any more:
+// somebody deleted it, and nobody will read what was synced.
+func (s *Session) gone() (bool, error) {
+	f, ok := s.file.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return false, nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 0, nil
 }
 
 // stop ends the session's life and returns why.

@@ -34,7 +34,7 @@ func Decide(s *State, ev Event, env Env) Commit {
 	c := &commit{Commit: Commit{Next: s.fork()}, env: env}
 	c.first(ev)
 	for n := 0; ; n++ {
-		if n > 10_000 {
+		if n > 10_000+2*len(c.Next.Calls) {
 			panic(fmt.Sprintf("session: plan does not end at %s, turn %d", c.Next.Leaf, c.Next.Turn))
 		}
 		bodies := plan(c.Next, env)

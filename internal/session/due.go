@@ -29,7 +29,7 @@ func Due(s *State, env Env) []Effect {
 		due = append(due, Effect{Key: "model " + s.Leaf.String(), Kind: CallModel, Request: s.Leaf})
 	case s.asked():
 		due = append(due, Effect{Key: "model " + s.Req.String(), Kind: CallModel, Request: s.Req})
-	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore):
+	case s.backingOff(env.Now):
 		due = append(due, timer(s.LastFail.NotBefore))
 	}
 	if env.Limits.Wall > 0 && !mutant("WallLimitOff") {

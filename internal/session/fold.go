@@ -389,7 +389,8 @@ func (s *State) forget() {
 // show appends messages to the context.
 func (s *State) show(owner transcript.ID, msgs ...llm.Message) {
 	for _, m := range msgs {
-		s.Ctx = append(s.Ctx, Item{owner, m, sizeOf(m)})
+		it := Item{owner, m, sizeOf(m)}
+		s.Ctx, s.Size = append(s.Ctx, it), s.Size+it.Size
 	}
 }
 

@@ -26,8 +26,9 @@ const bytesPerToken = 4
 // the newest answer plus the bytes that came since.
 func (s *State) Tokens(env Env) int {
 	n, from := s.Known, s.KnownAt
-	if n == 0 {
-		n = (len(env.Prefix.System) + env.Tools.size()) / bytesPerToken
+	prefix := len(env.Prefix.System) + env.Tools.size()
+	if n == 0 || n > prefix+s.Size { // not reported, or more tokens than bytes
+		n, from = prefix/bytesPerToken, 0
 	}
 	bytes := 0
 	for _, it := range s.Ctx[from:] {

@@ -149,7 +149,7 @@ func planTurn(s *State, env Env) []transcript.Body {
 		return one(s.settle(failReason(s.LastFail), s.LastFail.Message))
 	case env.Window > 0 && s.Tokens(env) > env.Window:
 		return one(s.settle(transcript.ContextOverflow, tooBig(s.Tokens(env), env.Window)))
-	case s.LastFail != nil && env.Now.Before(s.LastFail.NotBefore) && !mutant("NotBeforeIgnored"):
+	case s.backingOff(env.Now) && !mutant("NotBeforeIgnored"):
 		return nil // the timer wakes us
 	case mutant("NoRequestEntry"):
 		return nil

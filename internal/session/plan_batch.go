@@ -4,10 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
+
+// maxBatch is how many calls of one answer are run.
+const maxBatch = 128
 
 // planBatch: calls are open. First the calls that need no effect are closed,
 // in source order, one a step; then intents are written for all that may run.
@@ -15,6 +21,9 @@ func planBatch(s *State, env Env) []transcript.Body {
 	stop := s.stopReason(env) != ""
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() {
+			if i >= maxBatch {
+				return one(refuse(c, "an answer may hold "+strconv.Itoa(maxBatch)+" calls, so this one was not run. Send it again."))
+			}
 			if r := s.closeCall(c, env, stop); r != nil {
 				return one(r)
 			}
@@ -109,8 +118,14 @@ func notRun(c *Call, why string) *transcript.Result {
 	return r
 }
 
+// maxRefusal is how many bytes the text of a refusal may have.
+const maxRefusal = 8 << 10
+
 // refuse closes a call that can't run as it is.
 func refuse(c *Call, why string) *transcript.Result {
+	if len(why) > maxRefusal {
+		why = strings.ToValidUTF8(why[:maxRefusal], "") + fmt.Sprintf("\n[… %d more bytes of this message]", len(why)-maxRefusal)
+	}
 	r := result(c, transcript.OutcomeError, "error: "+why)
 	r.NotRun = true
 	return r

@@ -43,6 +43,16 @@ func failure(ev ModelFailed, before int, now time.Time) *transcript.Fail {
 	return f
 }
 
+// backingOff reports whether the next try has to wait. A time further off than
+// any wait can be comes from a clock that was set back, and doesn't count.
+func (s *State) backingOff(now time.Time) bool {
+	if s.LastFail == nil {
+		return false
+	}
+	left := s.LastFail.NotBefore.Sub(now)
+	return left > 0 && left <= maxWait
+}
+
 // spent reports whether the failures so far end the run.
 func spent(s *State) bool {
 	return s.Fails > 0 && (s.LastFail.Class == llm.Fatal && !mutant("FatalRetried") || s.Fails > maxRetries && !mutant("RetriesWithoutEnd"))

@@ -71,6 +71,7 @@ type Branch struct {
 	InTurn    bool          // a turn_start was published without its turn_end
 	Fails     int           // failed tries since the last answer
 	LastFail  *transcript.Fail
+	Size      int // bytes of text in Ctx
 	Known     int // input and output tokens of the newest answer, 0 if not reported
 	KnownAt   int // messages in Ctx when Known was right
 	Tasks     transcript.TaskList
@@ -169,7 +170,7 @@ func (s *State) Status(now time.Time) Status {
 		return Aborting
 	case s.open() > 0:
 		return ToolsRun
-	case s.LastFail != nil && now.Before(s.LastFail.NotBefore):
+	case s.backingOff(now):
 		return Retrying
 	}
 	return Answering

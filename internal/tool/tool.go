@@ -160,7 +160,18 @@ func (s *Set) run(ctx context.Context, call session.ToolCall, update func(string
 
 // failure is the output of a call that didn't do what it should.
 func failure(err error) session.Output {
-	return session.Output{Outcome: outcomeError, Text: err.Error()}
+	return session.Output{Outcome: outcomeError, Text: brief(err.Error())}
+}
+
+// maxFailure is how many bytes the text of a failure may have: a call with
+// thousands of faults shall not fill the model's window.
+const maxFailure = 16 << 10
+
+func brief(text string) string {
+	if len(text) <= maxFailure {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxFailure], "") + fmt.Sprintf("\n[… %d more bytes of this message]", len(text)-maxFailure)
 }
 
 // details encodes what people and clients get.

@@ -22,13 +22,14 @@ import (
 // config is config.yaml in $GAMMA_HOME. Every field may be absent; unknown
 // fields are errors, which name file, line and field.
 type config struct {
-	Version   int                 `yaml:"version"` // 1
-	Model     string              `yaml:"model"`   // PROVIDER/NAME
-	Providers map[string]provided `yaml:"providers"`
-	Models    map[string]model    `yaml:"models"` // by PROVIDER/NAME
-	Budgets   budgets             `yaml:"budgets"`
-	Trust     []string            `yaml:"trust"` // folders whose AGENTS.md and skills are used; ~ is the user's home
-	Sandbox   sandboxConfig       `yaml:"sandbox"`
+	Version     int                 `yaml:"version"` // 1
+	Model       string              `yaml:"model"`   // PROVIDER/NAME
+	Providers   map[string]provided `yaml:"providers"`
+	Models      map[string]model    `yaml:"models"` // by PROVIDER/NAME
+	Budgets     budgets             `yaml:"budgets"`
+	Trust       []string            `yaml:"trust"` // folders whose AGENTS.md and skills are used; ~ is the user's home
+	Sandbox     sandboxConfig       `yaml:"sandbox"`
+	Permissions []ruleConfig        `yaml:"permissions"`
 }
 
 // provided is an OpenAI-compatible server.

@@ -22,8 +22,10 @@ type execCmd struct {
 	Variant  string   `help:"Prompt variant of a new session (default base)."`
 	Label    string   `help:"Name of a new session, for people."`
 	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
-	Allow    []string `placeholder:"TOOL" help:"Allow a tool that would ask (bash). May be given several times."`
-	Deny     []string `placeholder:"TOOL" help:"Refuse a tool. May be given several times."`
+	Allow    []string `placeholder:"RULE" sep:"none" help:"Allow what would ask: a tool, or a part of it as in 'bash(go test *)'. May be given several times."`
+	Deny     []string `placeholder:"RULE" sep:"none" help:"Refuse a tool, or a part of it as in 'bash(rm *)'. Deny beats allow."`
+	Ask      string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). Nobody can answer gamma exec, so what asks is refused."`
+	Plan     bool     `help:"Read-only: refuse whatever could change something."`
 	Steer    string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
 	MaxTurns *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 }

@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -162,7 +159,8 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := rules(c.Allow, c.Deny, l.tools.box, l.tools.confined.bashSandboxed())
+	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
+		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}
 	}
@@ -378,40 +376,4 @@ func (l *live) close() {
 			l.out.notice(err.Error())
 		}
 	}
-}
-
-// rules builds the permission of a headless run: what would ask is denied,
-// since nobody can answer.
-func rules(allow, deny []string, box *session.Toolbox, bashSandboxed bool) (func(string, json.RawMessage) (string, bool), error) {
-	known := map[string]bool{}
-	for _, d := range box.Decls {
-		known[d.Name] = true
-	}
-	set := func(names []string, flag string) (map[string]bool, error) {
-		out := map[string]bool{}
-		for _, n := range names {
-			if !known[n] {
-				return nil, fmt.Errorf("%s %s: no such tool; there are %s", flag, n, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-			}
-			out[n] = true
-		}
-		return out, nil
-	}
-	allowed, err := set(allow, "--allow")
-	if err != nil {
-		return nil, err
-	}
-	denied, err := set(deny, "--deny")
-	if err != nil {
-		return nil, err
-	}
-	return func(tool string, _ json.RawMessage) (string, bool) {
-		switch {
-		case denied[tool]:
-			return "denied by --deny " + tool, false
-		case tool == "bash" && !bashSandboxed && !allowed[tool]:
-			return "bash has no sandbox here, so it has to be allowed, and nobody can be asked here; the user can allow it with --allow bash", false
-		}
-		return "", true
-	}, nil
 }

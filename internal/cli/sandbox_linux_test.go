@@ -88,14 +88,14 @@ func TestE47_BashInTheSandboxNeedsNoAnswer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPlace(t)
 			box := p.opened(t, func(tc *toolConfig) { tc.kernel = c.kernel })
-			permit, err := rules(c.allow, nil, box.box, box.confined.bashSandboxed())
+			permit, err := permit(permitConfig{allow: c.allow, sandboxed: box.confined.bashSandboxed(), workspace: p.work}, box.box)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if why, ok := permit("bash", nil); ok != c.runs || !ok && !strings.Contains(why, "--allow bash") {
+			if why, ok := permit("bash", json.RawMessage(`{"command":"echo x"}`)); ok != c.runs || !ok && !strings.Contains(why, "--allow bash") {
 				t.Errorf("permitted: %t, %s", ok, why)
 			}
-			if _, ok := permit("read", nil); !ok {
+			if _, ok := permit("read", json.RawMessage(`{"path":"a"}`)); !ok {
 				t.Error("read isn't permitted")
 			}
 			out := bash(t, box, "echo x >made && cat made; cat ~/.gamma/token")
@@ -108,11 +108,11 @@ func TestE47_BashInTheSandboxNeedsNoAnswer(t *testing.T) {
 		})
 	}
 	t.Run("denied by the user", func(t *testing.T) {
-		permit, err := rules(nil, []string{"bash"}, newPlaceBox(t), true)
+		permit, err := permit(permitConfig{deny: []string{"bash"}, sandboxed: true}, newPlaceBox(t))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := permit("bash", nil); ok {
+		if _, ok := permit("bash", json.RawMessage(`{"command":"echo x"}`)); ok {
 			t.Error("bash is permitted")
 		}
 	})

@@ -24,6 +24,7 @@ type toolbox struct {
 	set          *tool.Set
 	skills       *skilltool.Tool
 	spill        *spill
+	skillDirs    []string // folders that hold skills
 	confined     *confinement
 	instructions string // AGENTS.md
 	catalog      string
@@ -67,6 +68,7 @@ func declarations() []llm.Tool { return append(tool.Declarations(), skilltool.De
 func newToolbox(c toolConfig) (*toolbox, error) {
 	t := &toolbox{spill: &spill{}}
 	catalog, dirs := t.know(c)
+	t.skillDirs = dirs
 	var err error
 	if t.confined, err = confine(c, dirs); err != nil {
 		return nil, err

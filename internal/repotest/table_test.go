@@ -55,6 +55,7 @@ func rooms() map[string]room {
 		"internal/uidoc":      {core, append(internal("artifact"), "yjs")},
 		"internal/session":    {core, append(internal("transcript", "skill", "artifact"), "llm")},
 		"internal/flow":       {core, []string{"workflow"}},
+		"internal/permission": {core, nil},
 		"internal/view":       {core, append(internal("flow", "transcript", "session"), "workflow")},
 
 		"internal/disk":           {edge, internal("transcript", "artifact", "session")},

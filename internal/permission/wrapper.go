@@ -1,0 +1,388 @@
+package permission
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// program is the name under which a command is known here: the last part of
+// its path, without a version: /usr/bin/python3.12 is python.
+func (at place) program(text string) string {
+	name := path.Base(text)
+	if at.fold {
+		name = strings.ToLower(name)
+	}
+	if short := strings.TrimRight(name, "0123456789.-"); short != "" {
+		return short
+	}
+	return name
+}
+
+// study finds out what a command runs besides itself.
+func (r *reader) study(c *command) {
+	c.need, c.own = 1, 1
+	if len(c.argv) == 0 {
+		return
+	}
+	if !c.argv[0].whole {
+		c.opaque("which command runs is only known when it runs")
+		return
+	}
+	name := r.program(c.argv[0].text)
+	switch name {
+	case "cd", "pushd", "popd", "chdir":
+		r.outcome.moves = true
+	}
+	if r.wrapper(c, name) {
+		if c.argv[0].text != name {
+			c.way = alone // ./env can be any program
+		}
+		return
+	}
+	if interpreter(c, name) || setter(c, name) {
+		return
+	}
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || runsOthers(name) {
+		c.opaque("%s runs other commands or code", name)
+		return
+	}
+	careful(c, name)
+}
+
+// options is the part of a command's options that is understood: letters and
+// long names, without and with a value behind them.
+type options struct {
+	flags, values         string
+	longFlags, longValues []string
+}
+
+// operand is the place of the first word in argv that is no option. It isn't
+// ok if an option isn't understood.
+func (o options) operand(argv []word) (int, bool) {
+	for i := 1; i < len(argv); i++ {
+		w := argv[i]
+		switch {
+		case w.whole && w.text == "--":
+			return i + 1, true
+		case !w.option() || w.text == "-":
+			return i, true
+		case !w.whole:
+			return 0, false
+		}
+		takes, ok := o.takesValue(w.text)
+		if takes {
+			i++
+			ok = ok && i < len(argv) && argv[i].whole
+		}
+		if !ok {
+			return 0, false
+		}
+	}
+	return len(argv), true
+}
+
+// takesValue reports whether the next word is the value of an option, and
+// whether the option is known.
+func (o options) takesValue(text string) (takes, ok bool) {
+	if long, isLong := strings.CutPrefix(text, "--"); isLong {
+		name, _, given := strings.Cut(long, "=")
+		if slices.Contains(o.longValues, name) {
+			return !given, true
+		}
+		return false, slices.Contains(o.longFlags, name) && !given
+	}
+	for i, letter := range text[1:] {
+		switch {
+		case strings.ContainsRune(o.values, letter):
+			return i == len(text)-2, true
+		case !strings.ContainsRune(o.flags, letter):
+			return false, false
+		}
+	}
+	return false, true
+}
+
+// wrapper takes the commands that run the command in their words. It reports
+// whether c is one.
+func (r *reader) wrapper(c *command, name string) bool {
+	switch name {
+	case "command":
+		if queries(c) {
+			return true
+		}
+		r.tail(c, options{flags: "p"}, through)
+	case "builtin", "nohup", "chronic":
+		r.tail(c, options{}, through)
+	case "exec":
+		r.tail(c, options{flags: "cl"}, through)
+	case "setsid":
+		r.tail(c, options{flags: "cfw", longFlags: []string{"ctty", "fork", "wait"}}, through)
+	case "nice":
+		r.tail(c, options{flags: "0123456789", values: "n", longValues: []string{"adjustment"}}, through)
+	case "ionice":
+		r.tail(c, options{flags: "t", values: "cn", longFlags: []string{"ignore"}, longValues: []string{"class", "classdata"}}, through)
+	case "stdbuf":
+		r.tail(c, options{values: "ioe", longValues: []string{"input", "output", "error"}}, through)
+	case "time":
+		r.tail(c, options{flags: "pv", longFlags: []string{"portability", "verbose"}}, through)
+	case "sudo":
+		r.tail(c, options{flags: "nEHSPkb", values: "ug", longFlags: []string{"non-interactive", "preserve-env", "set-home"}, longValues: []string{"user", "group"}}, both)
+	case "doas":
+		r.tail(c, options{flags: "n", values: "u"}, both)
+	case "busybox", "toybox":
+		r.tail(c, options{}, alone)
+	case "timeout":
+		r.timeout(c)
+	case "env":
+		r.env(c)
+	case "xargs":
+		r.xargs(c)
+	case "find", "gfind":
+		r.find(c)
+	case "eval":
+		r.eval(c)
+	case "trap":
+		r.trap(c)
+	case "sh", "bash", "dash", "ash", "rbash":
+		r.shell(c, name != "bash")
+	case "source", ".":
+		r.sourced(c)
+	default:
+		return false
+	}
+	return true
+}
+
+// queries reports whether "command" is only asked where a command is.
+func queries(c *command) bool {
+	return len(c.argv) > 1 && c.argv[1].whole && (c.argv[1].text == "-v" || c.argv[1].text == "-V")
+}
+
+// tail takes the words from the first operand on as a command.
+func (r *reader) tail(c *command, o options, w way) {
+	i, ok := o.operand(c.argv)
+	if !ok || w == both && i < len(c.argv) && strings.Contains(c.argv[i].text, "=") {
+		c.opaque("%s has options that aren't understood here", c.argv[0].text)
+		return
+	}
+	r.runs(c, i, w)
+}
+
+// runs says that c runs its words from i on as a command.
+func (r *reader) runs(c *command, i int, w way) {
+	if i >= len(c.argv) {
+		return // it runs nothing
+	}
+	c.way = w
+	in := command{src: c.src, env: c.env, argv: c.argv[i:]}
+	r.studyInner(&in)
+	c.inner = []command{in}
+	c.need = i + in.need
+}
+
+// studyInner is study with a bound on wrappers within wrappers.
+func (r *reader) studyInner(c *command) {
+	if r.depth++; r.depth > maxDepth {
+		c.opaque("there are more than %d wrappers around it", maxDepth)
+	} else {
+		r.study(c)
+	}
+	r.depth--
+}
+
+func (r *reader) timeout(c *command) {
+	o := options{flags: "fv", values: "ks", longFlags: []string{"foreground", "preserve-status", "verbose"}, longValues: []string{"kill-after", "signal"}}
+	i, ok := o.operand(c.argv)
+	if !ok || i < len(c.argv) && !c.argv[i].whole {
+		c.opaque("timeout has options that aren't understood here")
+		return
+	}
+	r.runs(c, i+1, through)
+}
+
+// env runs the command behind its assignments, which count like those in
+// front of a command.
+func (r *reader) env(c *command) {
+	o := options{flags: "i0v", values: "u", longFlags: []string{"ignore-environment", "null", "debug"}, longValues: []string{"unset"}}
+	i, ok := o.operand(c.argv)
+	in := command{src: c.src, env: slices.Clone(c.env)}
+	if ok && i < len(c.argv) && c.argv[i].text == "-" {
+		i++
+	}
+	for _, w := range c.argv[1:max(1, min(i, len(c.argv)))] {
+		if w.text != "--" {
+			in.env = append(in.env, w) // -i and -u change it too
+		}
+	}
+	for ; ok && i < len(c.argv) && strings.Contains(c.argv[i].text, "="); i++ {
+		ok = c.argv[i].whole
+		in.env = append(in.env, c.argv[i])
+	}
+	if !ok {
+		c.opaque("env has options or values that aren't understood here")
+		return
+	}
+	if i >= len(c.argv) {
+		return // it prints the environment
+	}
+	in.argv = c.argv[i:]
+	r.studyInner(&in)
+	c.way, c.inner, c.need = through, []command{in}, i+in.need
+}
+
+// xargs runs a command with words from its input, which can be any.
+func (r *reader) xargs(c *command) {
+	o := options{flags: "0rtx", values: "nLPdsIE", longFlags: []string{"null", "no-run-if-empty", "verbose", "exit"},
+		longValues: []string{"max-args", "max-procs", "delimiter", "max-chars"}}
+	i, ok := o.operand(c.argv)
+	if !ok {
+		c.opaque("xargs has options that aren't understood here")
+		return
+	}
+	if i >= len(c.argv) {
+		return // it prints its input
+	}
+	in := command{src: c.src, env: c.env}
+	mark := replaced(c.argv[1:i])
+	for _, w := range c.argv[i:] {
+		in.argv = append(in.argv, w.cut(mark))
+	}
+	in.argv = append(in.argv, word{full: unknown})
+	r.studyInner(&in)
+	c.way, c.inner, c.need = through, []command{in}, i+in.need
+}
+
+// replaced is the text that xargs -I replaces.
+func replaced(opts []word) string {
+	for i, w := range opts {
+		if _, mark, found := strings.Cut(w.text, "I"); found && !strings.HasPrefix(w.text, "--") && w.option() {
+			if mark == "" && i+1 < len(opts) {
+				return opts[i+1].text
+			}
+			return mark
+		}
+	}
+	return ""
+}
+
+// find runs what stands behind -exec and its kin; it is judged itself too.
+func (r *reader) find(c *command) {
+	for i := 1; i < len(c.argv); i++ {
+		switch w := c.argv[i]; {
+		case w.mayBeOption():
+			c.spell(len(c.argv))
+		case w.whole && (w.text == "-exec" || w.text == "-execdir" || w.text == "-ok" || w.text == "-okdir"):
+			end := i + 1
+			for end < len(c.argv) && c.argv[end].text != ";" && !(c.argv[end].text == "+" && c.argv[end-1].text == "{}") {
+				end++
+			}
+			if end == i+1 {
+				c.opaque("find %s has no command", w.text)
+				return
+			}
+			in := command{src: c.src, env: c.env}
+			for _, a := range c.argv[i+1 : end] {
+				in.argv = append(in.argv, a.cut("{}"))
+			}
+			r.studyInner(&in)
+			c.inner = append(c.inner, in)
+			c.way, c.need = both, len(c.argv)
+			i = end
+		}
+	}
+}
+
+// eval reads its words, joined, as a shell text.
+func (r *reader) eval(c *command) {
+	var texts []string
+	for i, w := range c.argv[1:] {
+		if !w.whole {
+			c.opaque("eval runs a text that is only known when it runs")
+			return
+		}
+		if i > 0 || w.text != "--" {
+			texts = append(texts, w.text)
+		}
+	}
+	c.way, c.need = through, len(c.argv)
+	c.runsText(r.within(strings.Join(texts, " "), r.posix))
+}
+
+// runsText says that c runs the commands of a text, with what stands in front
+// of c in their environment.
+func (c *command) runsText(commands []command) {
+	for i := range commands {
+		commands[i].env = slices.Concat(c.env, commands[i].env)
+	}
+	c.inner = commands
+}
+
+// trap runs its first word when a signal comes.
+func (r *reader) trap(c *command) {
+	i := 1
+	if i < len(c.argv) && c.argv[i].text == "--" {
+		i++
+	}
+	switch {
+	case len(c.argv) <= i+1: // it lists, or resets one signal
+		if i < len(c.argv) && !c.argv[i].whole {
+			c.opaque("trap has words that are only known when it runs")
+		}
+	case !c.argv[i].whole || strings.HasPrefix(c.argv[i].text, "-") && len(c.argv[i].text) > 1:
+		c.opaque("trap runs a text that is only known when it runs")
+	case c.argv[i].text != "-" && c.argv[i].text != "":
+		c.way, c.need = through, i+1
+		c.runsText(r.within(c.argv[i].text, r.posix))
+	}
+}
+
+// shell takes sh and bash: with -c a text, else a file or the input.
+func (r *reader) shell(c *command, posix bool) {
+	o := options{flags: "ceuxvlf", longFlags: []string{"login", "norc", "noprofile"}}
+	argv, text := shellOptions(c.argv), false
+	i, ok := o.operand(argv)
+	if !ok {
+		c.opaque("%s has options that aren't understood here", c.argv[0].text)
+		return
+	}
+	for _, w := range argv[1:min(i, len(argv))] {
+		text = text || !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c")
+	}
+	i += len(c.argv) - len(argv)
+	switch {
+	case i >= len(c.argv):
+		c.opaque("%s runs what comes from its input", c.argv[0].text)
+	case !c.argv[i].whole:
+		c.opaque("%s runs a text that is only known when it runs", c.argv[0].text)
+	case text:
+		c.way, c.need = through, i+1
+		c.runsText(r.within(c.argv[i].text, posix || r.posix))
+	default:
+		runsFile(c, i)
+	}
+}
+
+// shellOptions is argv without "-o NAME" pairs in front that only make a shell
+// stricter.
+func shellOptions(argv []word) []word {
+	out := argv
+	for len(out) > 2 && out[1].whole && (out[1].text == "-o" || out[1].text == "-eo" || out[1].text == "-euo") {
+		switch out[2].text {
+		case "pipefail", "errexit", "nounset":
+			out = append([]word{out[0]}, out[3:]...)
+			continue
+		}
+		break
+	}
+	return out
+}
+
+func (r *reader) sourced(c *command) {
+	r.outcome.moves = true
+	if len(c.argv) < 2 || !c.argv[1].whole || c.argv[1].option() {
+		c.opaque("%s runs a file that is only known when it runs", c.argv[0].text)
+		return
+	}
+	runsFile(c, 1)
+}

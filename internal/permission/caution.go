@@ -22,7 +22,7 @@ func interpreter(c *command, name string) bool {
 	for i, w := range c.argv[1:] {
 		at := i + 1
 		switch {
-		case !w.whole, w.text == "-":
+		case w.text == "-":
 			c.opaque("%s runs code that is only known when it runs", name)
 			return true
 		case !w.option():

@@ -240,7 +240,7 @@ func (r *reader) comparison(n *syntax.BinaryTest) {
 
 // hereDocument doubts a here-document whose end shells could see elsewhere.
 func (r *reader) hereDocument(n *syntax.Redirect) {
-	end, quoted, ok := delimiter(n.Word)
+	end, ok := delimiter(n.Word)
 	if !ok {
 		r.doubt(r.source(n.Word), "the end of the here-document isn't a plain word")
 		return
@@ -258,33 +258,29 @@ func (r *reader) hereDocument(n *syntax.Redirect) {
 			return
 		}
 	}
-	if !quoted && strings.Contains(body, "\\\n") {
-		r.doubt(end, "a line of the here-document is continued")
-	}
 	if r.substs > 0 && strings.ContainsAny(body, "()'\"`\\") {
 		r.doubt(end, "old shells end a substitution within a here-document that has quotes or parentheses")
 	}
 }
 
-// delimiter is the word that ends a here-document, and whether it is quoted.
-func delimiter(w *syntax.Word) (end string, quoted, ok bool) {
+// delimiter is the word that ends a here-document, if it is a plain one.
+func delimiter(w *syntax.Word) (end string, ok bool) {
 	if w == nil || len(w.Parts) != 1 {
-		return "", false, false
+		return "", false
 	}
 	switch p := w.Parts[0].(type) {
 	case *syntax.Lit:
 		end = p.Value
 	case *syntax.SglQuoted:
-		end, quoted = p.Value, true
-		ok = p.Dollar
+		if !p.Dollar {
+			end = p.Value
+		}
 	case *syntax.DblQuoted:
-		quoted = true
-		ok = p.Dollar
-		if len(p.Parts) == 1 {
+		if len(p.Parts) == 1 && !p.Dollar {
 			if lit, isLit := p.Parts[0].(*syntax.Lit); isLit {
 				end = lit.Value
 			}
 		}
 	}
-	return end, quoted, identifier(end) && !ok
+	return end, identifier(end)
 }

@@ -119,7 +119,7 @@ func (p *Policy) hits(r *rule, example string) bool {
 	case r.path != nil:
 		return r.path.match(p.at.rel(example))
 	case r.name != nil:
-		return r.name.match(example)
+		return r.named(strings.SplitN(example, "/", 2)...)
 	}
 	one := &Policy{at: p.at, rules: []*rule{r}}
 	s := read(p.at, example, p.cfg.POSIX)
@@ -217,31 +217,31 @@ func (p *Policy) find(tool string, a arguments) []finding {
 	switch matchingOf(tool) {
 	case byWords:
 		if a.Job != "" {
-			return p.simple(tool, "", false, Allow)
+			return p.simple(tool, false, Allow)
 		}
 		return p.bash(a.Command)
 	case byPath:
 		return p.file(tool, a.Path)
 	case byTool:
 		if a.Tool == "" {
-			return p.simple(tool, a.Server+"/", true, Allow)
+			return p.simple(tool, true, Allow, a.Server, "")
 		}
 		return p.connector(a)
 	case byName:
-		return p.simple(tool, a.Name, true, Allow)
+		return p.simple(tool, true, Allow, a.Name)
 	}
 	if !slices.Contains(tools(), tool) {
-		return p.simple(tool, "", true, Ask)
+		return p.simple(tool, true, Ask)
 	}
-	return p.simple(tool, "", true, Allow)
+	return p.simple(tool, true, Allow)
 }
 
 // simple applies the rules of a tool to a name. Without asking, only denying
 // rules count: what a job does was asked for when it was started.
-func (p *Policy) simple(tool, name string, asking bool, otherwise Do) []finding {
+func (p *Policy) simple(tool string, asking bool, otherwise Do, name ...string) []finding {
 	var best *rule
 	for _, r := range p.rules {
-		if r.Tool != tool || r.name != nil && !r.name.match(name) || r.words != nil || !asking && r.Do == Ask {
+		if r.Tool != tool || !r.named(name...) || !asking && r.Do == Ask {
 			continue
 		}
 		if best == nil || r.Do.rank() > best.Do.rank() {
@@ -249,14 +249,14 @@ func (p *Policy) simple(tool, name string, asking bool, otherwise Do) []finding 
 		}
 	}
 	if best == nil {
-		return []finding{{do: otherwise, by: "default", part: name, why: "no rule is about " + tool}}
+		return []finding{{do: otherwise, by: "default", part: strings.Join(name, "/"), why: "no rule is about " + tool}}
 	}
-	return []finding{{do: best.Do, rule: best, part: name}}
+	return []finding{{do: best.Do, rule: best, part: strings.Join(name, "/")}}
 }
 
 func (p *Policy) connector(a arguments) []finding {
 	name := a.Server + "/" + a.Tool
-	f := p.simple("connector", name, true, Ask)
+	f := p.simple("connector", true, Ask, a.Server, a.Tool)
 	if f[0].rule != nil {
 		return f
 	}
@@ -265,7 +265,7 @@ func (p *Policy) connector(a arguments) []finding {
 		return []finding{{do: Allow, by: "granted before", part: name}}
 	}
 	f[0].why, f[0].once = "the first call of a connector's tool is asked for", once
-	if !strings.ContainsAny(name, "*()") {
+	if !strings.ContainsAny(name, "*()") && strings.Count(name, "/") == 1 {
 		f[0].offer = "connector(" + name + ")"
 	}
 	return f

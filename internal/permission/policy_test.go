@@ -114,6 +114,11 @@ func TestE47_Connector(t *testing.T) {
 	verdicts(t, p, Allow, call("docs", "search"))
 	verdicts(t, p, Deny, call("docs", "delete_all"), call("x", "delete_all"))
 	verdicts(t, p, Ask, call("docs", "write"), call("x", "search"))
+	t.Run("server and tool are matched apart", func(t *testing.T) {
+		p := newPolicy(t, Config{}, "allow connector(*/get)", "allow connector(docs/*)")
+		verdicts(t, p, Allow, call("x", "get"), call("docs", "a/b"))
+		verdicts(t, p, Ask, call("x", "evil/get"), call("docs/x", "y"))
+	})
 	t.Run("once per server and tool", func(t *testing.T) {
 		first := p.Judge("connector", args(t, "server", "x", "tool", "search"))
 		if first.Once == "" {
@@ -143,7 +148,7 @@ func TestE47_R21_ClosedFolders(t *testing.T) {
 	p := newPolicy(t, Config{Sandboxed: true, Workspace: "/home/u", Home: "/home/u", Closed: []string{"/home/u/.gamma"}, Readable: []string{"/home/u/.gamma/skills"}}, "allow read", "allow write", "allow edit", "allow bash")
 	verdicts(t, p, Deny, `read {"path":".gamma/token"}`, `read {"path":"/home/u/.gamma"}`, `write {"path":"x/../.gamma/y"}`, `edit {"path":".gamma/config.yaml"}`, `write {"path":".gamma/skills/x"}`, `show_file {"path":".gamma/token"}`)
 	verdicts(t, p, Allow, `read {"path":".gamma/skills/a/SKILL.md"}`, `read {"path":".gammas/x"}`, `read {"path":".gamma-old"}`)
-	check(t, p, Deny, "cat ~/.gamma/token", "cat /home/u/.gamma/token", "cat .gamma/token", "cat \"$HOME/.gamma/token\"", "cat ${GAMMA_HOME}/token", "cat $GAMMA_HOME", "ls x/../.gamma", "cat <.gamma/token", "x=~/.gamma/token", "tar --file=/home/u/.gamma/x", "python3 -c 'open(\"/home/u/.gamma/token\")'",
+	check(t, p, Deny, "cat ~/.gamma/token", "cat /home/u/.gamma/token", "cat .gamma/token", "cat \"$HOME/.gamma/token\"", "cat ${GAMMA_HOME}/token", "cat $GAMMA_HOME", "ls x/../.gamma", "cat <.gamma/token", "x=~/.gamma/token", "tar --file=/home/u/.gamma/x", "tar --file=.gamma/x", "A=.gamma/x ls", "python3 -c 'open(\"/home/u/.gamma/token\")'",
 		"sh -c 'cat ~/.gamma/token'", "cat ~/.gamma*", "ls > .gamma/skills/x", "cat '/home/u/.gamma/token'", "cat ~/.gam\"ma\"/token", "cat $PWD/.gamma/x", "echo a:/home/u/.gamma:b")
 	check(t, p, Allow, "cat ~/.gamma/skills/a/SKILL.md", "ls ~/.gammas", "cat gamma/x", "ls /home/u/.gamma-old", "cat $X/.gamma")
 	v := p.Judge("read", args(t, "path", ".gamma/token"))
@@ -191,6 +196,7 @@ func TestE47_Redirections(t *testing.T) {
 	check(t, p, Allow, "ls > out/a", "ls >> ./out/a", "ls &> /home/u/ws/out/a", "ls < a", "sh -c 'ls > out/a'", "{ ls; } 2> out/a")
 	check(t, p, Ask, "ls > a", "ls > out/$X", "ls > ../out/a", "ls > /out/a", "cd x; ls > out/a", "sh -c 'cd x; ls > out/a'", "ls > asked", "ls > out/../a", "id > out/a", "ls > out/a > a", "ls < $X")
 	check(t, p, Deny, "ls > secrets/a", "ls < secrets/a", "ls > out/../secrets/a", "sh -c 'ls > secrets/a'")
+	check(t, newPolicy(t, Config{}, "allow bash(ls *)", "allow bash(cd *)", "allow write"), Ask, "cd x; ls > a", "ls > a; cd x", ". ./x; ls > a")
 	check(t, newPolicy(t, Config{}, "allow bash(ls *)", "allow write"), Allow, "ls > a")
 	check(t, newPolicy(t, Config{}, "allow bash(ls *)", "allow write"), Ask, "ls > /etc/x", "ls > ../a", "ls > $X")
 	t.Run("in the sandbox", func(t *testing.T) {
@@ -248,7 +254,7 @@ func TestE47_ParseFlag(t *testing.T) {
 func TestE47_RulesOfTheConfiguration(t *testing.T) {
 	const at = "config.yaml permissions[2]"
 	for _, r := range []Rule{
-		{Tool: "bash", Do: "forbid"}, {Tool: "bash"}, {Tool: "x", Do: Deny}, {Tool: "bash", Match: "a;b", Do: Deny}, {Tool: "todo", Match: "x", Do: Deny},
+		{Tool: "bash", Do: "forbid"}, {Tool: "bash"}, {Tool: "bash", Match: "  ", Do: Allow}, {Tool: "x", Do: Deny}, {Tool: "bash", Match: "a;b", Do: Deny}, {Tool: "todo", Match: "x", Do: Deny},
 		{Tool: "bash", Match: "git status *", Do: Allow, Hits: []string{"git status", "git push"}}, {Tool: "bash", Match: "git status *", Do: Allow, Misses: []string{"git status -s"}},
 		{Tool: "bash", Match: "git push *", Do: Deny, Misses: []string{"sh -c 'git push'"}}, {Tool: "read", Match: "a/*", Do: Deny, Hits: []string{"a/b/c"}}, {Tool: "skill", Match: "a*", Do: Deny, Misses: []string{"ab"}}, {Tool: "read", Do: Deny, Misses: []string{"x"}},
 	} {

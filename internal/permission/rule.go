@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,12 +114,13 @@ func matchingOf(tool string) matching {
 	return byNothing
 }
 
-// rule is a rule that is ready to match. At most one pattern is set.
+// rule is a rule that is ready to match. Its pattern is in words, in path, or
+// in name.
 type rule struct {
 	Rule
 	words *wordPattern
 	path  *pathPattern
-	name  *glob
+	name  []*glob // the parts of a name between slashes
 }
 
 // whole reports whether the rule is about every call of its tool.
@@ -141,6 +143,8 @@ func compile(r Rule, at place) (*rule, error) {
 func (r *rule) setPattern(at place) (err error) {
 	text := strings.TrimSpace(r.Match)
 	switch kind := matchingOf(r.Tool); {
+	case r.Match != "" && text == "":
+		return errors.New("the pattern is blank; leave it out to mean every call")
 	case text == "" || kind != byNothing && (text == "*" || text == "**"):
 		return nil
 	case kind == byNothing:
@@ -155,7 +159,22 @@ func (r *rule) setPattern(at place) (err error) {
 		}
 		fallthrough
 	default:
-		r.name = newGlob(text, at.fold)
+		for part := range strings.SplitSeq(text, "/") {
+			r.name = append(r.name, newGlob(part, false))
+		}
 	}
 	return err
+}
+
+// named reports whether the rule is about a name: a skill, or SERVER and TOOL.
+func (r *rule) named(parts ...string) bool {
+	if r.name == nil {
+		return r.words == nil
+	}
+	for i, g := range r.name {
+		if i >= len(parts) || !g.match(parts[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -20,7 +20,7 @@ func TestE47_X04_Table(t *testing.T) {
 			"env ls", "env LC_ALL=C ls", "LC_ALL=C NO_COLOR=1 ls", "TZ=Europe/Berlin ls", "stdbuf -oL ls", "setsid -w ls", "xargs ls", "git status | xargs -0 -n 1 ls -l",
 			"sh -c 'ls; git status'", "bash -c \"ls -l\"", "bash -lc 'git status'", "bash -euo pipefail -c 'ls'", "sh -c 'sh -c \"ls\"'", "eval 'ls'", "eval ls -l", "eval \"ls; git status\"",
 			"trap 'ls' EXIT", "f() { ls \"$@\"; }", "command -p ls", "git status \\\n  -s", "ls a#b", "ls '#' '$(rm x)' \"\\$(rm x)\"", "ls $((1+2))", "function f { git status; }",
-			"[[ $a == b ]] && ls", "ls ${#x} \"${a[@]}\" ${b[0]}", "ls \"[x]\" '*'", "ls <<E\nx !y\nE", "ls ${x/a/b} ${x:-a b}", "ls `ls -l`",
+			"[[ $a == b ]] && ls", "ls ${#x} \"${a[@]}\" ${b[0]}", "ls \"[x]\" '*'", "ls <<E\nx !y\nE", "ls <<E\nx \\\ny\nE", "ls <<\"E\"\n$(id)\nE", "ls ${x/a/b} ${x:-a b}", "ls `ls -l`",
 		)
 	})
 	t.Run("chains", func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestE47_X04_Table(t *testing.T) {
 	})
 	t.Run("command names that aren't literal", func(t *testing.T) {
 		check(t, p, Ask,
-			"$X status", "${X} status", "\"$X\" status", "gi$X status", "$(ls) status", "`ls`", "/bin/l* -l", "l?", "[l]s", "{ls,-l}", "{l,x}s", "~/ls", "$'\\u00e4'", "$'l\\x73\\0'", "$\"ls\"", "\\$X",
+			"$X status", "${X} status", "\"$X\" status", "gi$X status", "$(ls) status", "`ls`", "/bin/l* -l", "l?", "[l]s", "{ls,-l}", "{l,x}s", "~/ls", "$'\\u00e4'", "$'\\u016c\\u0173'", "$'l\\x73\\0'", "$\"ls\"", "\\$X",
 			"./ls", "/bin/ls", "/tmp/git status", "./git status", "Git status", "LS", "lsof", "git statu", "gitstatus", "git\\ status", "'git status'", "\"git status\" -s", "''", "git ''status''x$Y id; git", "git $X", "git $X status", "git \"$X\"",
 			"go $X ./...", "git -- status",
 		)

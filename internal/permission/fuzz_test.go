@@ -93,7 +93,7 @@ func slowWord(w *syntax.Word) (string, bool) {
 					b.WriteByte(p.Value[i])
 					continue
 				}
-				if strings.IndexByte("*?[~", c) >= 0 || c == '{' && strings.ContainsAny(p.Value, ",.") {
+				if strings.IndexByte("*?[", c) >= 0 || c == '~' && (i == 0 || strings.IndexByte("=:", p.Value[i-1]) >= 0) || c == '{' && strings.ContainsAny(p.Value, ",.") {
 					return b.String(), false
 				}
 				b.WriteByte(c)

@@ -22,7 +22,7 @@ func planBatch(s *State, env Env) []transcript.Body {
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() {
 			if i >= maxBatch {
-				return one(refuse(c, "an answer may hold "+strconv.Itoa(maxBatch)+" calls, so this one was not run. Send it again."))
+				return s.refuseRest(i)
 			}
 			if r := s.closeCall(c, env, stop); r != nil {
 				return one(r)
@@ -42,6 +42,17 @@ func planBatch(s *State, env Env) []transcript.Body {
 		}
 	}
 	return intents
+}
+
+// refuseRest closes the calls beyond the first maxBatch.
+func (s *State) refuseRest(from int) []transcript.Body {
+	var out []transcript.Body
+	for i := from; i < len(s.Calls); i++ {
+		if c := &s.Calls[i]; c.Open() {
+			out = append(out, refuse(c, "an answer may hold "+strconv.Itoa(maxBatch)+" calls, so this one was not run. Send it again."))
+		}
+	}
+	return out
 }
 
 // closeCall returns the result of a call that needs no effect, or nil.

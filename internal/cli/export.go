@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -262,7 +263,7 @@ func (b *pageBuilder) answered(x *transcript.Answer) {
 		if part.Type == llm.CallPart && part.Call != nil {
 			p.Calls++
 			n := b.add("tool", part.Call.Name, "")
-			n.Title += " " + b.clean(argLine(argsOf(part.Call.Arguments), 100))
+			n.Title += " " + b.clean(argLine(owner.ArgsOf(part.Call.Arguments), 100))
 			n.Args, n.Outcome = b.clean(part.Call.Arguments), "open"
 			b.calls[part.Call.ID] = n
 		}

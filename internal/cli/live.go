@@ -262,7 +262,7 @@ func (l *live) start() {
 
 func (l *live) publish(p agent.Published) {
 	l.feed.Publish(p)
-	l.out.event(eventOf(p))
+	l.out.event(owner.EventOf(p))
 	if p.Type == session.AgentSettled && !p.Settle.More {
 		select {
 		case l.idle <- struct{}{}:

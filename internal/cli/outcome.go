@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/wire"
@@ -52,9 +53,9 @@ func outcome(r *session.Run) (status string, code int) {
 func resultOf(id string, r *session.Run) (wire.Result, int) {
 	status, code := outcome(r)
 	out := wire.Result{Type: "result", Status: status, Reason: string(r.Reason), Detail: r.Detail, Session: id,
-		Run: r.ID.String(), Text: r.Text, Usage: usageOf(r.Usage), Denials: []wire.Denial{}}
+		Run: r.ID.String(), Text: r.Text, Usage: wire.Usage(r.Usage), Denials: []wire.Denial{}}
 	if r.Reason == transcript.Yield && r.Yield != nil {
-		out.Yield, out.Text = messageOf(r.Yield), r.Yield.Text
+		out.Yield, out.Text = owner.MessageOf(r.Yield), r.Yield.Text
 	}
 	for _, d := range r.Denials {
 		out.Denials = append(out.Denials, wire.Denial(d))

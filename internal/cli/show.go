@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -93,7 +94,7 @@ func (s *showing) call(c *llm.Call) string {
 	if s.full {
 		return c.Name + " " + c.Arguments
 	}
-	return c.Name + " " + argLine(s.hide.line(argsOf(c.Arguments)), 0)
+	return c.Name + " " + argLine(s.hide.line(owner.ArgsOf(c.Arguments)), 0)
 }
 
 // told prints what the model was told beside people's words and results.

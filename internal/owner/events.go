@@ -10,21 +10,25 @@ import (
 	"github.com/gamma-harness/gamma/wire"
 )
 
-// eventOf maps a published update to its wire form.
-func eventOf(p agent.Published) wire.Event {
+// EventOf maps a published update to its wire form, for the socket and for
+// gamma exec --json alike. The mark is still in it.
+func EventOf(p agent.Published) wire.Event {
 	e := wire.Event{Type: p.Type, Seq: p.Seq, Entry: p.Entry.String(), Run: p.Run.String(), Call: p.Call, Time: p.At,
 		Role: string(p.Role), Text: transcript.TextOf(p.Parts), Tool: p.Tool, Kind: p.Inject, By: p.By,
-		Stop: string(p.Stop), Message: messageOf(p.Msg)}
+		Stop: string(p.Stop), Tasks: tasksOf(p.Tasks), Message: MessageOf(p.Msg)}
 	for _, part := range p.Parts {
 		switch {
 		case part.Call != nil:
-			e.Calls = append(e.Calls, wire.Call{Call: part.Call.ID, Tool: part.Call.Name, Args: argsOf(part.Call.Arguments)})
+			e.Calls = append(e.Calls, wire.Call{Call: part.Call.ID, Tool: part.Call.Name, Args: ArgsOf(part.Call.Arguments)})
 		case part.Result != nil:
-			e.Text = part.Result.Text
+			if p.Type == session.MessageEnd { // the start would only repeat it
+				e.Text = part.Result.Text
+			}
 		}
 	}
-	if p.Type == session.ToolStart {
-		e.Args = argsOf(p.Args)
+	unseen := p.Result != nil && p.Result.Outcome == transcript.OutcomeUnknown // its start may have been told by another process
+	if p.Type == session.ToolStart || p.Type == session.ToolEnd && unseen {
+		e.Args = ArgsOf(p.Args)
 	}
 	if p.Type == session.MessageEnd && p.Role == llm.Assistant {
 		u := wire.Usage(p.Usage)
@@ -39,10 +43,6 @@ func eventOf(p agent.Published) wire.Event {
 	if s := p.Settle; s != nil {
 		e.Reason, e.Detail, e.More, e.Adopted = string(s.Reason), s.Detail, s.More, s.Adopted
 	}
-	if p.Tasks != nil {
-		t := tasksOf(*p.Tasks)
-		e.Tasks = &t
-	}
 	if k := p.Skill; k != nil {
 		e.Skill = &wire.Skill{Name: k.Name, Type: k.Type, Digest: k.Digest}
 	}
@@ -52,8 +52,8 @@ func eventOf(p agent.Published) wire.Event {
 	return e
 }
 
-// argsOf passes an object on and shows anything else as the text it is.
-func argsOf(text string) json.RawMessage {
+// ArgsOf passes an object on and shows anything else as the text it is.
+func ArgsOf(text string) json.RawMessage {
 	if llm.ValidObject(text) {
 		return json.RawMessage(text)
 	}
@@ -64,15 +64,19 @@ func argsOf(text string) json.RawMessage {
 	return b
 }
 
-func tasksOf(l transcript.TaskList) wire.Tasks {
-	out := wire.Tasks{Revision: l.Revision, Items: []wire.Task{}}
+func tasksOf(l *transcript.TaskList) *wire.Tasks {
+	if l == nil {
+		return nil
+	}
+	out := &wire.Tasks{Revision: l.Revision, Items: []wire.Task{}}
 	for _, t := range l.Items {
 		out.Items = append(out.Items, wire.Task(t))
 	}
 	return out
 }
 
-func messageOf(m *transcript.UserMessage) *wire.Message {
+// MessageOf maps a message to the user; nil stays nil.
+func MessageOf(m *transcript.UserMessage) *wire.Message {
 	if m == nil {
 		return nil
 	}

@@ -162,7 +162,7 @@ func (f *Feed) after(seq, limit int) (next []*event, ok bool) {
 // json returns the event as JSON.
 func (f *Feed) json(e *event) []byte {
 	e.once.Do(func() {
-		w := eventOf(e.of)
+		w := EventOf(e.of)
 		data, err := encode(w, f.mark)
 		if err != nil { // of the tool's own details, the one part that isn't ours
 			w.Details = nil

@@ -149,7 +149,7 @@ func (s *Server) state(*http.Request, string) (any, error) {
 	out := wire.SessionState{Queue: []wire.Waiting{}}
 	now := time.Now().UTC()
 	err := s.cfg.Session.View(func(st *session.State) {
-		out.Status, out.Tasks = string(st.Status(now)), tasksOf(st.Tasks)
+		out.Status, out.Tasks = string(st.Status(now)), *tasksOf(&st.Tasks)
 		if st.Run != nil {
 			out.Run = st.Run.ID.String()
 		}

@@ -111,7 +111,7 @@ type recorded struct {
 func (r *recorded) take(p agent.Published) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(r.all, Event{ID: r.feed.id(p.Seq), Event: eventOf(p)})
+	r.all = append(r.all, Event{ID: r.feed.id(p.Seq), Event: EventOf(p)})
 }
 
 // read collects events behind at, in connections of at most n events, until

@@ -1,4 +1,4 @@
-package cli
+package owner
 
 import (
 	"testing"
@@ -14,12 +14,12 @@ import (
 func TestC5_OutputsAreToldTwiceAtMost(t *testing.T) {
 	parts := []llm.Part{{Type: llm.ResultPart, Result: &llm.Result{Text: "output"}}}
 	for typ, want := range map[string]string{session.MessageStart: "", session.MessageEnd: "output"} {
-		e := eventOf(agent.Published{Update: session.Update{Type: typ, Role: llm.ToolRole, Call: "c1.1", Parts: parts}})
+		e := EventOf(agent.Published{Update: session.Update{Type: typ, Role: llm.ToolRole, Call: "c1.1", Parts: parts}})
 		if e.Text != want {
 			t.Errorf("%s: text %q", typ, e.Text)
 		}
 	}
-	e := eventOf(agent.Published{Update: session.Update{Type: session.MessageStart, Role: llm.User, Parts: []llm.Part{{Type: llm.TextPart, Text: "hi"}}}})
+	e := EventOf(agent.Published{Update: session.Update{Type: session.MessageStart, Role: llm.User, Parts: []llm.Part{{Type: llm.TextPart, Text: "hi"}}}})
 	if e.Text != "hi" {
 		t.Errorf("a person's message begins with %q", e.Text)
 	}
@@ -29,7 +29,7 @@ func TestC5_OutputsAreToldTwiceAtMost(t *testing.T) {
 // another process.
 func TestC5_UnknownOutcomeTellsTheArguments(t *testing.T) {
 	for outcome, want := range map[transcript.Outcome]string{transcript.OutcomeUnknown: `{"path":"a"}`, transcript.OutcomeOK: ""} {
-		e := eventOf(agent.Published{Update: session.Update{Type: session.ToolEnd, Call: "c1.1", Tool: "read", Args: `{"path":"a"}`,
+		e := EventOf(agent.Published{Update: session.Update{Type: session.ToolEnd, Call: "c1.1", Tool: "read", Args: `{"path":"a"}`,
 			Result: &transcript.Result{Output: transcript.Output{Outcome: outcome}}}})
 		if string(e.Args) != want {
 			t.Errorf("%s: args %s", outcome, e.Args)

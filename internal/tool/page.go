@@ -18,9 +18,10 @@ import (
 
 // The limits of a page.
 const (
-	pageLines = 2000
-	pageBytes = 50 << 10
-	chunkSize = 64 << 10
+	pageLines  = 2000
+	pageBytes  = 50 << 10
+	firstChunk = 8 << 10  // most files are small
+	chunkSize  = 64 << 10 // of the others
 )
 
 // page is some whole lines of a text, in bounded memory: it is filled chunk
@@ -54,13 +55,16 @@ func readPage(ctx context.Context, r io.Reader, a readArgs, whole bool) (*page, 
 		p.limit = min(a.limit, pageLines)
 	}
 	p.from, p.to = p.first, p.first-1
-	buf := make([]byte, chunkSize)
+	buf := make([]byte, firstChunk)
 	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		n, err := r.Read(buf)
 		p.chunk(buf[:n], whole)
+		if n == firstChunk && len(buf) == firstChunk {
+			buf = make([]byte, chunkSize)
+		}
 		if errors.Is(err, io.EOF) {
 			p.end()
 			break

@@ -2,7 +2,7 @@
 # fresh clone; Go downloads modules as they are needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race check spec bench fuzz sim kills mutants
+.PHONY: help build demo test race check spec bench bench-peers fuzz sim kills mutants
 
 # git refuses a clone that belongs to another user unless told otherwise.
 GIT     := git -c safe.directory='*'
@@ -10,9 +10,10 @@ VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo d
 FUZZTIME ?= 10s
 SEEDS   ?= 5000
 KILLS   ?= 200
+ROUNDS  ?= 7
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
 
 build: ## build bin/gamma, one static binary
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/gamma ./cmd/gamma
@@ -33,6 +34,8 @@ check: ## gofmt, go vet, staticcheck and the repository's own rules
 	go vet -tags crashpoints ./internal/crashpoint
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go tool -modfile=tools/go.mod staticcheck -tags crashpoints ./internal/crashpoint
+	go vet -tags peers ./internal/peers
+	go tool -modfile=tools/go.mod staticcheck -tags peers ./internal/peers
 	go test ./internal/repotest
 
 spec: ## write doc/spec.md: which tests show which rule
@@ -40,6 +43,9 @@ spec: ## write doc/spec.md: which tests show which rule
 
 bench: ## run all benchmarks
 	go test -run '^$$' -bench . -benchmem -timeout 60m ./...
+
+bench-peers: ## compare gamma with Pi from npm, ROUNDS (7) runs each; needs npm and a registry once
+	go test -tags peers -count=1 -run '^$$' -bench '^BenchmarkPeers$$' -benchtime $(ROUNDS)x -timeout 60m ./internal/peers
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' --exclude-dir=node_modules --exclude-dir=testdata '^func Fuzz[A-Za-z0-9_]+' . | \

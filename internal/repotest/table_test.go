@@ -85,6 +85,7 @@ func rooms() map[string]room {
 
 		"internal/sim":       {tests, all},
 		"internal/e2e":       {tests, all},
+		"internal/peers":     {tests, all},
 		"internal/sim/audit": {tests, all},
 		"internal/repotest":  {tests, nil},
 	}

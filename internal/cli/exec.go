@@ -24,7 +24,8 @@ type execCmd struct {
 	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
 	Allow    []string `placeholder:"RULE" sep:"none" help:"Allow what would ask: a tool, or a part of it as in 'bash(go test *)'. May be given several times."`
 	Deny     []string `placeholder:"RULE" sep:"none" help:"Refuse a tool, or a part of it as in 'bash(rm *)'. Deny beats allow."`
-	Ask      string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). Nobody can answer gamma exec, so what asks is refused."`
+	Ask      string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). What asks is refused, since nobody can answer gamma exec, unless --wait is given."`
+	Wait     bool     `help:"Let a call that asks wait until somebody answers it with gamma approve."`
 	Plan     bool     `help:"Read-only: refuse whatever could change something."`
 	Steer    string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
 	MaxTurns *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`

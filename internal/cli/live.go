@@ -164,7 +164,11 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit,
+	answer, err := answerForm(l.app.cwd, c.OutputSchema)
+	if err != nil {
+		return err
+	}
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answer: answer, Window: l.model.limit,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
 	return nil

@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //
 //	limits turns=N wall=D tokens=N window=N   set limits
 //	deny TOOL · ask TOOL [once] · allow TOOL  what the rules say of a tool from now on
+//	form SCHEMA                               the final words must fit it
 //	approve ENTRY allow|deny [REASON]         a person answers an ask
 //	prompt ID TEXT · steer ID TEXT            a person speaks
 //	inject ID KIND TEXT                       an injection
@@ -153,6 +154,12 @@ func (c *conversation) do(line string) string {
 	case "ask":
 		tool, once, _ := strings.Cut(rest, " ")
 		c.rules[tool] = Judgement{Do: Ask, Rule: "ask " + tool, Once: strings.Replace(once, "once", tool, 1)}
+	case "form":
+		form, err := NewAnswerForm([]byte(rest))
+		if err != nil {
+			return "  " + err.Error() + "\n"
+		}
+		c.env.Answer = form
 	case "date":
 		c.env.Facts.Date = rest
 	case "agents":

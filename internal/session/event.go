@@ -76,6 +76,7 @@ type Env struct {
 	Limits Limits
 	Window int // the model's context window, tokens; 0: not known
 	Tools  *Toolbox
+	Answer *AnswerForm // nil: any words may end a run
 	Prefix Prefix
 	// Permit judges a call by the rules in force. Where nobody can answer an
 	// ask, it says Deny.

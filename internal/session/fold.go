@@ -326,6 +326,9 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	if b.Denied != "" {
 		s.Run.Denials = append(s.Run.Denials, Denial{c.ID, c.Name, b.Denied})
 	}
+	if b.Misfit {
+		s.Run.Misfits++
+	}
 	if b.Tasks != nil {
 		s.Tasks = *b.Tasks
 	}

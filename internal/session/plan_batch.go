@@ -99,6 +99,11 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if b := s.permission(c, args, env); b != nil {
 		return b
 	}
+	if fault := s.misfitting(c, args, env); fault != "" {
+		r := refuse(c, misfitText(fault, env.Answer)+"\nNothing was delivered.")
+		r.Misfit = true
+		return r
+	}
 	if r := s.coreResult(c, args); r != nil && !c.Asked() {
 		return r
 	}

@@ -98,6 +98,7 @@ type Run struct {
 	Turns   int           // answers
 	Cut     int           // answers in a row that were cut in the middle of a call
 	Nudges  int
+	Misfits int // yields that were sent back for their form
 	Usage   llm.Usage
 	Abort   *Stopping
 

@@ -359,6 +359,7 @@ type Result struct {
 	Terminate bool         `json:"terminate,omitempty"` // the run should end with this batch
 	Denied    string       `json:"denied,omitempty"`    // the rule that refused the call
 	NotRun    bool         `json:"notRun,omitempty"`    // the tool was never started
+	Misfit    bool         `json:"misfit,omitempty"`    // of message_user: the final words must have another form
 	Tasks     *TaskList    `json:"tasks,omitempty"`
 	Message   *UserMessage `json:"message,omitempty"`
 }

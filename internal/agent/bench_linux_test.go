@@ -163,7 +163,7 @@ func readSession(b *testing.B, home *disk.Home, id, ws string, model llm.Model) 
 		b.Fatal(err)
 	}
 	idle := make(chan struct{}, 1)
-	env := session.Env{Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Permit: func(string, json.RawMessage) (string, bool) { return "", true }}
+	env := session.Env{Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}
 	a := agent.Start(agent.Config{State: state, Store: store, Model: model, Tools: tools,
 		Env: func(now time.Time) session.Env { e := env; e.Now = now; return e },
 		Publish: func(p agent.Published) {

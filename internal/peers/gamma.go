@@ -90,7 +90,7 @@ func environment() (session.Env, error) {
 	prefix, err := session.NewPrefix("base", box)
 	return session.Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
 		Facts:  session.FactsNow{Date: "2026-11-30", Locale: "C"},
-		Permit: func(string, json.RawMessage) (string, bool) { return "", true }}, err
+		Permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}, err
 }
 
 // decided returns the entries that the conversation leads to.

@@ -153,7 +153,7 @@ func (s *Set) run(ctx context.Context, call session.ToolCall, update func(string
 	case "write":
 		return s.write(call)
 	case "edit":
-		return s.edit(call)
+		return s.edit(ctx, call)
 	}
 	return session.Output{}, fmt.Errorf("there is no tool %s here", show(call.Name))
 }

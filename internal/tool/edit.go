@@ -63,7 +63,7 @@ func (s *Set) edit(ctx context.Context, call session.ToolCall) (session.Output, 
 		return session.Output{}, fmt.Errorf("%s: %w. Nothing was changed", show(a.path), err)
 	}
 	p.info = info
-	info, err = s.places.replace(a.path, p, []byte(ch.result))
+	info, err = s.replace(ctx, swap{arg: a.path, p: p, was: content, content: []byte(ch.result)})
 	if err != nil {
 		return session.Output{}, err
 	}

@@ -67,7 +67,7 @@ const (
 	DefaultTimeout  = 120 * time.Second
 	MaxTimeout      = time.Hour
 	MaxJobs         = 16
-	DefaultMaxSpill = 1 << 30 // bytes
+	DefaultMaxSpill = 256 << 20 // bytes
 	// maxCommand is what Linux takes as one argument, with its NUL.
 	maxCommand = 128<<10 - 1
 )

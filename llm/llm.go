@@ -163,9 +163,10 @@ type Response struct {
 	Parts    []Part
 	Stop     Stop
 	Usage    Usage
-	Provider string // "openai", "openai-chat", "script", …
-	Model    string // as the provider named it
-	ID       string // the provider's response id, for support requests
+	Provider string   // "openai", "openai-chat", "script", …
+	Model    string   // as the provider named it
+	ID       string   // the provider's response id, for support requests
+	Notes    []string // what of the answer was passed over, for people
 }
 
 // DeltaType tells what a Delta adds.

@@ -87,10 +87,28 @@ func (a *Agent) callModel(ctx context.Context, e session.Effect, req *llm.Reques
 	resp, err := a.stream(ctx, e.Request, req)
 	switch {
 	case err == nil:
+		a.notes(ctx, resp.Notes)
 		a.post(session.ModelDone{Request: e.Request, Response: resp}, e.Key)
 	case ctx.Err() != nil: // cancelled: nobody waits for the answer
 	default:
 		a.post(session.ModelFailed{Request: e.Request, Err: typed(err), Jitter: rand.Float64()}, e.Key)
+	}
+}
+
+// notes tells people what of an answer was passed over.
+func (a *Agent) notes(ctx context.Context, notes []string) {
+	if len(notes) == 0 || a.cfg.Warn == nil {
+		return
+	}
+	m := mail{run: func() {
+		for _, n := range notes {
+			a.cfg.Warn(errors.New(n))
+		}
+	}}
+	select {
+	case a.mail <- m:
+	case <-a.done:
+	case <-ctx.Done():
 	}
 }
 

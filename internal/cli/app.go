@@ -70,6 +70,7 @@ func Main(args []string, version string) int {
 		fmt.Fprintf(os.Stderr, "gamma: the current folder can't be read: %v\n", err)
 		return exitError
 	}
+	stayLean(os.Getenv)
 	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.Getenv, cwd: cwd, version: version}
 	return a.run(args)

@@ -74,7 +74,8 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 		return nil, err
 	}
 	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: ownFolders(c.home), Spill: t.spill, Secrets: c.secrets,
-		Wrap: t.confined.wrap()})
+		Locks: filepath.Join(c.home, "run", "files"),
+		Wrap:  t.confined.wrap()})
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,9 @@
 //	remove.renamed          a session that is being removed has its other name, nothing is synced
 //	replace.before-rename   a replacement (todo.json, a blob, a torn tail's copy) is synced under its temporary name
 //	replace.after-rename    it has its name, the directory isn't synced
+//	file.noted              a file of the workspace is about to be written; its lock names the temporary file
+//	file.before-rename      the temporary file is synced
+//	file.after-rename       the file is replaced, its lock still names the temporary file
 package crashpoint
 
 // Variable is the environment variable that names the point to crash at.
@@ -43,5 +46,6 @@ func Names() []string {
 		"append.before", "append.torn", "append.after-write", "append.after-sync",
 		"repair.segment-created", "repair.copied", "remove.renamed",
 		"replace.before-rename", "replace.after-rename",
+		"file.noted", "file.before-rename", "file.after-rename",
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,58 +79,4 @@ func (s *Session) FilesDir() (string, error) {
 		return "", failed(s.ID, "create", path, err)
 	}
 	return path, nil
-}
-
-// SpillDir returns the path of spill/, for a sandbox that lets commands read
-// it. It may not exist yet.
-func (s *Session) SpillDir() string { return s.dir.spill() }
-
-// CreateSpill makes spill/name, or empties it, for writing. Spills are kept
-// for reading on; they aren't synced and no entry depends on them.
-func (s *Session) CreateSpill(name string) (io.WriteCloser, error) {
-	if err := os.Mkdir(s.dir.spill(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, failed(s.ID, "create", s.dir.spill(), err)
-	}
-	return s.dir.openSpill(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
-}
-
-// OpenSpill opens spill/name for reading. The error is fs.ErrNotExist if there
-// is none.
-func (s *Session) OpenSpill(name string) (io.ReadSeekCloser, error) {
-	return s.dir.openSpill(name, os.O_RDONLY)
-}
-
-// OpenSpill opens spill/name of a session for reading, without a lock.
-func (h *Home) OpenSpill(id, name string) (io.ReadSeekCloser, error) {
-	d, err := h.directory(id)
-	if err != nil {
-		return nil, err
-	}
-	return d.openSpill(name, os.O_RDONLY)
-}
-
-// openSpill opens a spill by a name that tools may have chosen: one element,
-// and no link out of the directory.
-func (d directory) openSpill(name string, flag int) (*os.File, error) {
-	if !spillName(name) {
-		return nil, fmt.Errorf("session %s: spill %q: want 1 to 128 of letters, digits, '.', '_' and '-', not beginning with '.'", d.id, name)
-	}
-	root, err := os.OpenRoot(d.spill())
-	if err != nil {
-		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
-	}
-	defer root.Close()
-	f, err := root.OpenFile(name, flag, 0o600)
-	if err != nil {
-		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
-	}
-	return f, nil
-}
-
-func spillName(name string) bool {
-	ok := name != "" && len(name) <= 128 && name[0] != '.'
-	for _, r := range name {
-		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
-	}
-	return ok
 }

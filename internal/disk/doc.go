@@ -14,7 +14,8 @@
 //	transcript/000004.lost    copy of what the repair in segment 4 skips, for people
 //	todo.json                 projection of the task list
 //	blobs/<sha256>            large contents, named by their hash (hex)
-//	spill/NAME                full outputs of tools; nothing depends on them
+//	spill/NAME                full outputs of tools; nothing depends on them. At most
+//	                          1 GiB, the oldest go; none while the disk is nearly full
 //	files/                    workspace of a server session
 //	lock                      the owner's lock
 //	.new-*                    a replacement being written; the next owner removes it

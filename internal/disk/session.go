@@ -29,6 +29,7 @@ type Session struct {
 	file    segmentFile
 	path    string // of the segment
 	index   index
+	spills  spills
 	stopped *StoppedError // set once, by the first failure or by Close
 }
 

@@ -105,6 +105,31 @@ func TestR6_DiskFull(t *testing.T) {
 	}
 }
 
+// TestR6_ChattyCommand: a command that prints more than the disk has left loses
+// the rest of its full output and nothing else; the session goes on, and on.
+func TestR6_ChattyCommand(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n  - {tools: [{name: bash, args: {command: \"yes | head -c 60M\"}}]}\n" +
+		"  - {expect: disk, tools: [{name: bash, args: {command: \"yes | head -c 60M\"}}]}\n  - {tools: [{name: read, args: {path: \"spill:c8.1.txt\", limit: 1}}]}\ndefault: {text: Over.}\n")
+	out := p.apart(run + `
+		mount -t tmpfs -o size=16m tmpfs "$GAMMA_HOME"
+		run chatty exec --json --allow bash go
+		run later exec --json --continue again
+		df --output=avail -B1 "$GAMMA_HOME" | tail -1 > "$OUT/free"`)
+	for _, name := range []string{"chatty", "later"} {
+		if r := told(t, out, name); r.code != 0 || r.result(t).Text != "Over." {
+			t.Errorf("%s: exit %d, %.3000s\n%s", name, r.code, r.stdout, r.stderr)
+		}
+	}
+	if r := told(t, out, "chatty"); !strings.Contains(r.stdout, "MiB left") || !strings.Contains(r.stdout, "spill:c8.1.txt") {
+		t.Errorf("what was kept isn't told: %.3000s", r.stdout)
+	}
+	if free := strings.TrimSpace(string(read(t, filepath.Join(out, "free")))); len(free) < 7 {
+		t.Errorf("%s bytes are free: commands may take all but an eighth", free)
+	}
+}
+
 // TestR4_ReadOnlyFolders: a workspace and a data directory that can't be
 // written.
 func TestR4_ReadOnlyFolders(t *testing.T) {

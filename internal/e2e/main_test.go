@@ -14,7 +14,13 @@ var (
 	crashBin string // with the tag crashpoints
 )
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+func TestMain(m *testing.M) {
+	if file := os.Getenv(measureEnv); file != "" {
+		_ = os.Unsetenv(measureEnv)
+		os.Exit(measured(file, os.Args[1:]))
+	}
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "gamma-e2e-")

@@ -58,6 +58,7 @@ type Want struct {
 	Calls    []llm.Call // names and argument texts, in order
 	Raw      int        // how many parts must carry a raw item
 	Usage    llm.Usage
+	Notes    int // how many notes the answer has
 }
 
 // String returns "dialect/name".

@@ -180,10 +180,19 @@ func itemFaults() []Fault {
 	l := answered(Responses, "unknown_item_lone_surrogate", withRaw, respFrames("response.completed", []string{halves, text}))
 	n := answered(Responses, "end_without_model", whole, respFrames("", nil, done(0, text),
 		frame{"response.completed", `{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":100,"output_tokens":20,"input_tokens_details":{"cached_tokens":40},"output_tokens_details":{"reasoning_tokens":5}}}}`}))
+	noted, detailed := whole, whole
+	noted.Usage, noted.Notes = llm.Usage{}, 1
+	detailed.Usage, detailed.Notes = llm.Usage{Input: 100, Output: 20}, 1
+	usage := func(name string, want Want, usage string) Fault {
+		return answered(Responses, name, want, respFrames("", nil, done(0, text),
+			frame{"response.completed", `{"type":"response.completed","response":{"status":"completed","incomplete_details":"none","usage":` + usage + `}}`}))
+	}
 	h := raw("reasoning_with_unknown_field", withRaw, reasoning, reasoning, text)
 	p := answered(Responses, "message_with_unknown_field", withRaw, respFrames("response.completed", []string{phase}, done(0, phase)))
 	p.Items = [][]byte{[]byte(phase)}
 	return []Fault{f, g, h, p, l, n,
+		usage("usage_is_a_text", noted, `"n/a"`), usage("usage_is_a_list", noted, `[1]`), usage("usage_is_a_number", noted, `7`),
+		usage("usage_details_are_texts", detailed, `{"input_tokens":100,"output_tokens":"20","input_tokens_details":"x","output_tokens_details":[]}`),
 		answered(Responses, "unknown_events", whole, respFrames("response.completed", []string{text},
 			respEvent("response.brand_new.delta", `"delta":{"x":[]},"item_id":7`), respEvent("response.content_part.added", `"part":null`),
 			frame{"ping", "{}"}, frame{"", `{"error":null}`}, done(0, text))),

@@ -109,12 +109,21 @@ func chunkFaults() []Fault {
 	whole := Want{Stop: llm.StopEnd, Text: "one two"}
 	counted := whole
 	counted.Usage = sampleUsage()
+	noted, detailed := whole, whole
+	noted.Notes, detailed.Notes = 1, 1
+	detailed.Usage = llm.Usage{Input: 100, Output: 20}
 	reasoned := whole
 	reasoned.Thinking = "hm so"
 	return []Fault{
 		answered(Chat, "usage_only_chunks", counted, []frame{usageOnly, text("one "), empty, text("two"), fin, chatUsage(), done}),
 		answered(Chat, "usage_before_finish", counted, []frame{text("one "), chatUsage(), text("two"), fin, empty, done}),
 		answered(Chat, "usage_then_zeros", counted, []frame{text("one "), chatUsage(), text("two"), fin, {data: `{"choices":[],"usage":{"prompt_tokens":null}}`}, done}),
+		answered(Chat, "usage_is_a_text", noted, []frame{text("one two"), fin, {data: `{"choices":[],"usage":"n/a"}`}, done}),
+		answered(Chat, "usage_is_a_list_with_the_end", noted, []frame{text("one two"), {data: `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":[1]}`}}),
+		answered(Chat, "usage_is_a_number_first", noted, []frame{{data: `{"choices":[],"usage":7}`}, text("one two"), fin, done}),
+		answered(Chat, "usage_counts_are_texts", counted, []frame{text("one two"), fin, {data: `{"choices":[],"usage":{"prompt_tokens":"100","completion_tokens":"20","prompt_tokens_details":{"cached_tokens":"40"},"completion_tokens_details":{"reasoning_tokens":"5"}}}`}, done}),
+		answered(Chat, "usage_counts_are_nonsense", whole, []frame{text("one two"), {data: `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":{},"completion_tokens":[1],"prompt_cache_hit_tokens":true}}`}, done}),
+		answered(Chat, "usage_details_are_texts", detailed, []frame{text("one two"), {data: `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":20,"prompt_tokens_details":"x","completion_tokens_details":[]}}`}, done}),
 		answered(Chat, "usage_null", whole, []frame{{data: `{"choices":null,"usage":null}`}, text("one two"), fin, done}),
 		answered(Chat, "empty_delta", whole, []frame{chatChoice(0, "{}", ""), text("one "), chatChoice(0, "null", ""), text("two"), fin, done}),
 		answered(Chat, "null_content", whole, []frame{chatChoice(0, `{"role":"assistant","content":null,"tool_calls":null,"refusal":null}`, ""), text("one two"), fin, done}),

@@ -7,9 +7,12 @@
 // no terminal to ask a password from and no signal meant for us reaches it.
 // Its standard input is empty. The tree of a child is the child, the members
 // of its session and group, and their descendants while their chain of
-// parents is whole; a process that was seen in the tree stays in it. What
-// left all of these (a daemon: a new session and a parent that has ended) is
-// on its own and isn't ended.
+// parents is whole; a process that was seen in the tree stays in it. With
+// Cmd.Mark, on Linux, so are those whose environment has the mark: a daemon,
+// which has a new session and whose parent has ended, still has the
+// environment that it began with. One that wipes its environment, or forbids
+// that others look at it (ssh-agent), is on its own and isn't ended; nor is any
+// daemon where there is no mark.
 //
 // Process numbers are used again by the kernel. No signal goes to a number
 // that isn't pinned: the child isn't reaped before the signals are out, and
@@ -74,6 +77,9 @@ type Cmd struct {
 	// Output gets the merged output; nil throws it away. Its errors are
 	// ignored.
 	Output io.Writer
+	// Mark is a variable of Env, NAME=VALUE, that no other process has. On Linux
+	// what has it belongs to the tree.
+	Mark string
 	// Grace is the time between TERM and KILL when the context ends; 0 means
 	// DefaultGrace.
 	Grace time.Duration
@@ -94,6 +100,7 @@ type Result struct {
 type Process struct {
 	cmd     *exec.Cmd
 	pid     int
+	tree    *tree // supervise's, then Close's mark
 	started time.Time
 	pipe    *os.File
 	out     *sink
@@ -134,7 +141,7 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	}
 	p := &Process{
 		cmd: cmd, pid: cmd.Process.Pid, started: time.Now(), pipe: r, out: newSink(c.Output),
-		exited: make(chan struct{}), order: make(chan order, 1), done: make(chan struct{}),
+		tree: newTree(cmd.Process.Pid, c.Mark), exited: make(chan struct{}), order: make(chan order, 1), done: make(chan struct{}),
 	}
 	grace := c.Grace
 	if grace <= 0 {
@@ -172,7 +179,7 @@ func (p *Process) Terminate(grace time.Duration, cause error) {
 
 // supervise sees the child through to its Result.
 func (p *Process) supervise(ctx context.Context, grace time.Duration) {
-	t := newTree(p.pid)
+	t := p.tree
 	select {
 	case <-p.exited:
 	case o := <-p.order:
@@ -253,7 +260,7 @@ func (p *Process) Close(grace time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.left = alive(p.left); len(p.left) > 0 {
-		leftTree(p.pid, p.left).end(grace)
+		leftTree(p.pid, p.left, p.tree.mark).end(grace)
 		p.left = nil
 	}
 	p.pipe.Close()

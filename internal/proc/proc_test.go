@@ -196,6 +196,63 @@ func TestE42_TreeKill(t *testing.T) {
 	}
 }
 
+// TestE42_DaemonsAreOfTheTree: with a mark, what left session, group and parent
+// is found, at the end of the child, at a timeout and at Close.
+func TestE42_DaemonsAreOfTheTree(t *testing.T) {
+	const mark = "TREE_MARK=of this test"
+	daemon := func(what string) string {
+		return "(setsid bash -c '(" + what + ") & echo $!' &) ; sleep 0.05; "
+	}
+	for _, c := range []struct {
+		name, script string
+		end          bool // by us, before the child's end
+	}{
+		{"the child ends", daemon("exec sleep 100 >/dev/null 2>&1") + "echo end", false},
+		{"a timeout", daemon("exec sleep 100 >/dev/null 2>&1") + "echo end; sleep 100", true},
+		{"deaf to TERM", daemon("trap \"\" TERM; while :; do sleep 1; done") + "echo end; sleep 100", true},
+		{"a daemon's daemon", daemon("setsid bash -c \"(exec sleep 100) & echo \\$!\" ; exit") + "echo end; sleep 100", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, w := io.Pipe()
+			p, err := Start(t.Context(), Cmd{Path: "bash", Args: []string{"-c", c.script}, Env: []string{"PATH=" + os.Getenv("PATH"), mark}, Mark: mark, Output: w})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &bash{p, t, bufio.NewScanner(r)}
+			var members []member
+			for line := b.line(); line != "end"; line = b.line() {
+				pid, err := strconv.Atoi(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if q, ok := process(pid); ok {
+					members = append(members, member{pid, q.start})
+				}
+			}
+			if len(members) == 0 {
+				t.Fatal("no daemon was started")
+			}
+			go io.Copy(io.Discard, r)
+			if c.end {
+				p.Terminate(100*time.Millisecond, errors.New("stop"))
+			}
+			if got := p.Wait(); got.Left == c.end {
+				t.Errorf("got %+v", got)
+			}
+			if running(members[len(members)-1]) == c.end {
+				t.Errorf("daemon %d: running is %v", members[len(members)-1].pid, !c.end)
+			}
+			p.Close(100 * time.Millisecond)
+			w.Close()
+			for _, m := range members {
+				if running(m) {
+					t.Errorf("daemon %d outlives Close", m.pid)
+				}
+			}
+		})
+	}
+}
+
 func TestE42_DaemonHoldsPipe(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -255,8 +312,8 @@ func TestE42_CloseEndsARunningChild(t *testing.T) {
 func TestE42_StrangerWithOurNumber(t *testing.T) {
 	b := start(t, t.Context(), "echo $BASHPID; sleep 100; :")
 	stranger := b.pidLine()
-	leftTree(stranger.pid, nil).end(0)
-	leftTree(stranger.pid, []member{{stranger.pid, stranger.start - 1}}).end(0)
+	leftTree(stranger.pid, nil, mark{}).end(0)
+	leftTree(stranger.pid, []member{{stranger.pid, stranger.start - 1}}, mark{}).end(0)
 	if !running(stranger) {
 		t.Error("a process that isn't ours was ended")
 	}

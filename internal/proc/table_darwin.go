@@ -62,3 +62,6 @@ func fromKernel(k *unix.KinfoProc) proc {
 	return proc{pid: pid, ppid: int(k.Eproc.Ppid), group: int(k.Eproc.Pgid), session: session,
 		start: k.Proc.P_starttime.Nano(), zombie: k.Proc.P_stat == zombie}
 }
+
+// marked: the system doesn't tell the environment of its own shells.
+func marked(int, string) bool { return false }

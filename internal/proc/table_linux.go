@@ -63,3 +63,18 @@ func process(pid int) (proc, bool) {
 	return proc{pid: pid, ppid: n(1), group: n(2), session: n(3), start: start,
 		zombie: f[0][0] == 'Z' || f[0][0] == 'X'}, true
 }
+
+// marked reports whether a process began with this variable. An environment
+// that can't be read has none.
+func marked(pid int, variable string) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(b, []byte{0}) {
+		if string(v) == variable {
+			return true
+		}
+	}
+	return false
+}

@@ -34,13 +34,32 @@ type tree struct {
 	// the number counts only while a known member holds the session.
 	pinned bool
 	known  []member
+	mark   mark
+}
+
+// mark is a variable of the child's environment that nobody else's has. What
+// has it is of the tree, whatever its session and its parent are.
+type mark struct {
+	text  string // NAME=VALUE; "" marks nothing
+	since int64  // the child's start: nothing older can have it
 }
 
 // newTree is the tree of a child that isn't reaped before the tree's last use.
-func newTree(pid int) *tree { return &tree{id: pid, pinned: true} }
+func newTree(pid int, text string) *tree {
+	t := &tree{id: pid, pinned: true, mark: mark{text: text}}
+	if p, ok := process(pid); ok {
+		t.mark.since = p.start
+	}
+	return t
+}
 
 // leftTree is what a reaped child left running.
-func leftTree(pid int, known []member) *tree { return &tree{id: pid, known: known} }
+func leftTree(pid int, known []member, m mark) *tree { return &tree{id: pid, known: known, mark: m} }
+
+// on reports whether a process has the mark.
+func (m mark) on(p proc) bool {
+	return m.text != "" && p.start >= m.since && !p.zombie && marked(p.pid, m.text)
+}
 
 // end sends TERM to the tree, waits up to grace for it to be gone, and sends
 // KILL until it is. CONT goes with TERM: a stopped process can't obey.
@@ -98,7 +117,7 @@ func (t *tree) refresh() (ours, running bool) {
 		}
 	}
 	for _, p := range table {
-		if ours && (p.session == t.id || p.group == t.id) {
+		if ours && (p.session == t.id || p.group == t.id) || !in[p.pid] && t.mark.on(p) {
 			in[p.pid] = true
 		}
 	}
@@ -128,12 +147,25 @@ func addDescendants(in map[int]bool, table []proc) {
 // just ending is given a moment.
 func (t *tree) left() []member {
 	for range 3 {
-		if t.known = alive(inSession(t.id, t.known)); len(t.known) == 0 {
+		if t.known = alive(t.mark.add(inSession(t.id, t.known))); len(t.known) == 0 {
 			return nil
 		}
 		time.Sleep(pollEvery)
 	}
 	return t.known
+}
+
+// add returns known and the processes that have the mark.
+func (m mark) add(known []member) []member {
+	if m.text == "" {
+		return known
+	}
+	for _, pid := range pids() {
+		if p, ok := process(pid); ok && !slices.Contains(known, member{p.pid, p.start}) && m.on(p) {
+			known = append(known, member{p.pid, p.start})
+		}
+	}
+	return known
 }
 
 // inSession returns known and the members of the session.

@@ -14,7 +14,7 @@ type chatChunk struct {
 	ID      wide           `json:"id"`
 	Model   wide           `json:"model"`
 	Choices []chatChoice   `json:"choices"`
-	Usage   *chatUsage     `json:"usage"`
+	Usage   odd[chatUsage] `json:"usage"`
 	Error   jsontext.Value `json:"error"`
 }
 
@@ -69,23 +69,18 @@ func (c *chatContent) UnmarshalJSON(b []byte) error {
 }
 
 type chatUsage struct {
-	Prompt     count `json:"prompt_tokens"`
-	Completion count `json:"completion_tokens"`
-	CacheHit   count `json:"prompt_cache_hit_tokens"`
-	In         struct {
-		Cached  count `json:"cached_tokens"`
-		Written count `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	Out struct {
-		Reasoning count `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	Prompt     count         `json:"prompt_tokens"`
+	Completion count         `json:"completion_tokens"`
+	CacheHit   count         `json:"prompt_cache_hit_tokens"`
+	In         odd[usageIn]  `json:"prompt_tokens_details"`
+	Out        odd[usageOut] `json:"completion_tokens_details"`
 }
 
 func (u *chatUsage) usage() llm.Usage {
 	return llm.Usage{
 		Input: int(u.Prompt), Output: int(u.Completion),
-		Cached:     int(max(u.In.Cached, u.CacheHit)),
-		CacheWrite: int(u.In.Written), Reasoning: int(u.Out.Reasoning),
+		Cached:     int(max(u.In.v.Cached, u.CacheHit)),
+		CacheWrite: int(u.In.v.Written), Reasoning: int(u.Out.v.Reasoning),
 	}
 }
 
@@ -93,14 +88,15 @@ func (u *chatUsage) usage() llm.Usage {
 // as they like, so each number is kept apart and the first one with content
 // is the answer.
 type chatAnswer struct {
-	emit    func(llm.Delta)
-	id      string
-	model   string
-	usage   llm.Usage
-	choices []*chatReply
-	lead    *chatReply // the one that people see
-	done    bool       // "[DONE]" came
-	chunk   int
+	emit     func(llm.Delta)
+	id       string
+	model    string
+	usage    llm.Usage
+	oddUsage bool
+	choices  []*chatReply
+	lead     *chatReply // the one that people see
+	done     bool       // "[DONE]" came
+	chunk    int
 }
 
 // chatReply is one choice.
@@ -154,11 +150,10 @@ func (a *chatAnswer) note(c *chatChunk) {
 	if c.Model != "" {
 		a.model = c.Model.text()
 	}
-	if c.Usage != nil {
-		if u := c.Usage.usage(); u != (llm.Usage{}) {
-			a.usage = u
-		}
+	if u := c.Usage.v.usage(); u != (llm.Usage{}) {
+		a.usage = u
 	}
+	a.oddUsage = a.oddUsage || c.Usage.bad || c.Usage.v.In.bad || c.Usage.v.Out.bad
 }
 
 func (a *chatAnswer) choice(c *chatChoice) *llm.Error {
@@ -313,7 +308,7 @@ func (a *chatAnswer) response() *llm.Response {
 			stop = llm.StopTools
 		}
 	}
-	return &llm.Response{Parts: parts, Stop: stop, Usage: a.usage, Model: a.model, ID: a.id}
+	return &llm.Response{Parts: parts, Stop: stop, Usage: a.usage, Model: a.model, ID: a.id, Notes: usageNotes(a.oddUsage)}
 }
 
 func (a *chatAnswer) partial() (string, llm.Usage) {

@@ -30,23 +30,20 @@ type respBody struct {
 	Model      wide             `json:"model"`
 	Status     wide             `json:"status"`
 	Output     []jsontext.Value `json:"output"`
-	Usage      *respUsage       `json:"usage"`
+	Usage      odd[respUsage]   `json:"usage"`
 	Error      jsontext.Value   `json:"error"`
-	Incomplete struct {
-		Reason wide `json:"reason"`
-	} `json:"incomplete_details"`
+	Incomplete odd[respReason]  `json:"incomplete_details"`
+}
+
+type respReason struct {
+	Reason wide `json:"reason"`
 }
 
 type respUsage struct {
-	Input  count `json:"input_tokens"`
-	Output count `json:"output_tokens"`
-	In     struct {
-		Cached  count `json:"cached_tokens"`
-		Written count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	Out struct {
-		Reasoning count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
+	Input  count         `json:"input_tokens"`
+	Output count         `json:"output_tokens"`
+	In     odd[usageIn]  `json:"input_tokens_details"`
+	Out    odd[usageOut] `json:"output_tokens_details"`
 }
 
 // respItem is an output item on its way: known by its index and id, of which
@@ -312,7 +309,7 @@ func (a *respAnswer) end(kind string, v *respEvent, e event) *llm.Error {
 		return streamError(body.Error)
 	case kind == "response.incomplete" || status == "incomplete":
 		a.stop = llm.StopLength
-		if body.Incomplete.Reason == "content_filter" {
+		if body.Incomplete.v.Reason == "content_filter" {
 			a.stop = llm.StopContent
 		}
 	}
@@ -322,6 +319,8 @@ func (a *respAnswer) end(kind string, v *respEvent, e event) *llm.Error {
 
 func (a *respAnswer) response() *llm.Response {
 	r := &llm.Response{Stop: a.stop, Usage: a.used(), Model: a.body.Model.text(), ID: a.body.ID.text()}
+	u := a.body.Usage
+	r.Notes = usageNotes(u.bad || u.v.In.bad || u.v.Out.bad)
 	refused := false
 	add := func(item jsontext.Value) {
 		// A broken item was refused when it came; one of the terminal event
@@ -363,13 +362,10 @@ func stopFor(parts []llm.Part, refused bool) llm.Stop {
 }
 
 func (a *respAnswer) used() llm.Usage {
-	u := a.body.Usage
-	if u == nil {
-		return llm.Usage{}
-	}
+	u := a.body.Usage.v
 	return llm.Usage{
-		Input: int(u.Input), Output: int(u.Output), Cached: int(u.In.Cached),
-		CacheWrite: int(u.In.Written), Reasoning: int(u.Out.Reasoning),
+		Input: int(u.Input), Output: int(u.Output), Cached: int(u.In.v.Cached),
+		CacheWrite: int(u.In.v.Written), Reasoning: int(u.Out.v.Reasoning),
 	}
 }
 

@@ -62,7 +62,7 @@ func (s *seen) emit(d llm.Delta) {
 
 // got is a response as a fault's Want describes it.
 func got(r *llm.Response) fakeprovider.Want {
-	w := fakeprovider.Want{Stop: r.Stop, Usage: r.Usage}
+	w := fakeprovider.Want{Stop: r.Stop, Usage: r.Usage, Notes: len(r.Notes)}
 	for _, p := range r.Parts {
 		switch p.Type {
 		case llm.TextPart:

@@ -196,7 +196,7 @@ type count int
 
 // UnmarshalJSON takes any JSON value.
 func (c *count) UnmarshalJSON(b []byte) error {
-	f, err := strconv.ParseFloat(string(b), 64)
+	f, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
 	if err != nil || f < 0 || f > 1e12 {
 		f = 0
 	}

@@ -156,6 +156,13 @@ func decodeEdit(raw json.RawMessage) (editArgs, error) {
 	return a, f.err
 }
 
+// The range of bash's timeout, in seconds. Less than the least would be rounded
+// to nothing, which means the default.
+const (
+	minTimeout = 0.001
+	maxTimeout = 3600
+)
+
 type bashArgs struct {
 	command    string
 	timeout    float64 // seconds; 0: not given
@@ -193,8 +200,8 @@ func (f *fields) checkBash(a bashArgs) error {
 		return fmt.Errorf("bash: action must be read, wait or kill, not %s", show(a.action))
 	case f.has("timeout") && f.has("job") && a.action != "wait":
 		return errors.New("bash: of the actions only wait takes a timeout")
-	case f.has("timeout") && !(a.timeout > 0 && a.timeout <= 3600):
-		return errors.New("bash: timeout must be more than 0 and at most 3600 seconds; for more use background: true")
+	case f.has("timeout") && !(a.timeout >= minTimeout && a.timeout <= maxTimeout):
+		return fmt.Errorf("bash: timeout must be from %v to %v seconds; for more use background: true", minTimeout, maxTimeout)
 	}
 	return nil
 }

@@ -14,6 +14,11 @@ func (s *Set) bash(ctx context.Context, call session.ToolCall, update func(strin
 	if err != nil {
 		return session.Output{}, err
 	}
+	if a.command != "" {
+		if err := s.places.here(); err != nil {
+			return session.Output{}, err
+		}
+	}
 	timeout := time.Duration(a.timeout * float64(time.Second))
 	var r shell.Result
 	switch {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ type editReport struct {
 }
 
 // edit replaces parts of a file.
-func (s *Set) edit(call session.ToolCall) (session.Output, error) {
+func (s *Set) edit(ctx context.Context, call session.ToolCall) (session.Output, error) {
 	a, err := decodeEdit(call.Args)
 	if err != nil {
 		return session.Output{}, err
@@ -57,12 +58,12 @@ func (s *Set) edit(call session.ToolCall) (session.Output, error) {
 	if isBinary(content) {
 		return session.Output{}, fmt.Errorf("%s is a binary file (it has NUL bytes); edit works on text only", show(a.path))
 	}
-	ch, err := plan(string(content), a.edits)
+	ch, err := plan(ctx, string(content), a.edits)
 	if err != nil {
 		return session.Output{}, fmt.Errorf("%s: %w. Nothing was changed", show(a.path), err)
 	}
 	p.info = info
-	info, err = s.places.replace(a.path, p, []byte(ch.result))
+	info, err = s.replace(ctx, swap{arg: a.path, p: p, was: content, content: []byte(ch.result)})
 	if err != nil {
 		return session.Output{}, err
 	}
@@ -100,20 +101,15 @@ type change struct {
 
 // plan finds the place of each edit in content and makes the result. All are
 // matched against content; they must not overlap.
-func plan(content string, edits []textEdit) (*change, error) {
-	views := &views{content: content}
-	matches := make([]match, len(edits))
-	var faults []error
-	for i, e := range edits {
-		m, err := views.find(e)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("edit %d: %w%s", i+1, err, hintOther(edits, i)))
-		}
-		m.edit = i
-		matches[i] = m
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+func plan(ctx context.Context, content string, edits []textEdit) (*change, error) {
+	return planWithin(&effort{ctx: ctx, left: mostWork}, content, edits)
+}
+
+func planWithin(e *effort, content string, edits []textEdit) (*change, error) {
+	views := &views{content: content, effort: e}
+	matches, err := views.findAll(edits)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(matches, func(a, b match) int { return a.start - b.start })
 	for i := 1; i < len(matches); i++ {
@@ -128,6 +124,28 @@ func plan(content string, edits []textEdit) (*change, error) {
 		return nil, errors.New("the edits change nothing")
 	}
 	return ch, nil
+}
+
+// findAll finds the place of each edit, or says why it can't.
+func (v *views) findAll(edits []textEdit) ([]match, error) {
+	const explained = 5 // faults that are told with what is most like oldText
+	matches := make([]match, len(edits))
+	var faults []error
+	for i, e := range edits {
+		v.terse = len(faults) >= explained
+		m, err := v.find(e)
+		if v.effort.err != nil {
+			return nil, v.effort.err
+		}
+		if err != nil && v.terse {
+			faults = append(faults, fmt.Errorf("edit %d: %w", i+1, err))
+		} else if err != nil {
+			faults = append(faults, fmt.Errorf("edit %d: %w%s", i+1, err, hintOther(edits, i)))
+		}
+		m.edit = i
+		matches[i] = m
+	}
+	return matches, errors.Join(faults...)
 }
 
 // hintOther says so if the text of an edit that wasn't found comes from

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -203,7 +204,7 @@ func TestE43_Result(t *testing.T) {
 func checkEdit(t interface {
 	Fatalf(string, ...any)
 }, content, old, new string) {
-	ch, err := plan(content, []textEdit{{old, new}})
+	ch, err := plan(context.Background(), content, []textEdit{{old, new}})
 	n := strings.Count(content, old)
 	if old == "" || old == new {
 		if err == nil {

@@ -1,8 +1,10 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -33,6 +35,33 @@ type views struct {
 	content string
 	made    map[likeness]*view
 	ends    *lineEnds
+	lean    []string // the lines without blanks, for nearest
+	terse   bool     // faults are told without what is most like oldText
+	effort  *effort
+}
+
+// mostWork is how many bytes one call may look at: edits times the size of the
+// file, and more for matches that aren't exact. It is some ten seconds.
+const mostWork = 16 << 30
+
+// effort bounds the work of a call and lets it end when nobody waits for it.
+type effort struct {
+	ctx  context.Context
+	left int64
+	err  error // why it ended; the rest of the work is for nothing then
+}
+
+// spend counts n bytes that will be looked at, and reports whether they may.
+func (e *effort) spend(n int) bool {
+	e.left -= int64(n)
+	switch {
+	case e.err != nil:
+	case e.ctx.Err() != nil:
+		e.err = fmt.Errorf("the edit was given up: %w", context.Cause(e.ctx))
+	case e.left < 0:
+		e.err = errors.New("so many edits in so large a file are too much work for one call: make several calls of them, or use bash")
+	}
+	return e.err == nil
 }
 
 // find finds the one place of an edit.
@@ -43,7 +72,13 @@ func (v *views) find(e textEdit) (match, error) {
 	case e.old == e.new:
 		return match{}, errors.New("oldText and newText are equal")
 	}
+	if !v.effort.spend(len(v.content)) {
+		return match{}, v.effort.err
+	}
 	at := positions(v.content, e.old)
+	if len(at) > 1 && v.terse {
+		return match{}, fmt.Errorf("oldText occurs %s", times(len(at)))
+	}
 	if len(at) > 1 {
 		return match{}, fmt.Errorf("oldText occurs %s, at lines %s: give more of the text around the one that you mean", times(len(at)), v.lines(at))
 	}
@@ -118,6 +153,9 @@ func (v *views) findLike(e textEdit, like likeness) (match, bool, error) {
 		return match{}, false, nil
 	}
 	w := v.view(like)
+	if !v.effort.spend(len(w.text)) {
+		return match{}, false, v.effort.err
+	}
 	var at []int
 	for _, a := range positions(w.text, old.text) {
 		// Blanks at the end of oldText stand for blanks at a line's end.
@@ -158,10 +196,8 @@ func (v *views) changedLines(e textEdit, m *match) (fitted bool) {
 	orig := v.content[m.start:m.end]
 	from, to := lineStarts(old), lineStarts(orig)
 	place := func(at int) int {
-		for i, f := range from {
-			if f == at {
-				return m.start + to[i]
-			}
+		if i, found := slices.BinarySearch(from, at); found {
+			return m.start + to[i]
 		}
 		return m.end // at the end of oldText
 	}

@@ -11,6 +11,9 @@ import (
 func (v *views) nearest(e textEdit) string {
 	const telling = 12 // bytes of a text that is worth saying where else it stands
 	s := "oldText was not found"
+	if v.terse {
+		return s
+	}
 	if strings.ContainsRune(e.old, '\ufffd') {
 		s += " (it has \ufffd, which stands for bytes of the file that aren't text)"
 	}
@@ -55,9 +58,7 @@ func (v *views) closest(old []string) (int, bool) {
 	votes := map[int]int{}
 	best, bestScore := 0, 0
 	likest, likeness := 0, 0
-	n := 0
-	for line := range strings.Lines(v.content) {
-		q := squeeze(line)
+	for n, q := range v.leanLines() {
 		for _, k := range where[q] {
 			if _, known := votes[n-k]; !known && len(votes) >= starts {
 				continue
@@ -70,12 +71,26 @@ func (v *views) closest(old []string) (int, bool) {
 		if l := alikeness(q, long); l > likeness {
 			likest, likeness = n-longest, l
 		}
-		n++
 	}
 	if bestScore > 0 {
 		return best, true
 	}
 	return likest, likeness >= 50
+}
+
+// leanLines returns the content's lines, squeezed.
+func (v *views) leanLines() []string {
+	if v.lean == nil {
+		v.lean = make([]string, 0, strings.Count(v.content, "\n")+1)
+		for line := range strings.Lines(v.content) {
+			if len(v.lean)%4096 == 0 && !v.effort.spend(0) {
+				break
+			}
+			v.lean = append(v.lean, squeeze(line))
+		}
+	}
+	v.effort.spend(len(v.content))
+	return v.lean
 }
 
 // squeeze drops the blanks of a line and the differences of looks.

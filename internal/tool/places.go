@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // places are the folders that the tools may reach.
@@ -102,6 +104,16 @@ func (p *places) close() {
 }
 
 func (p *places) areas() []*area { return append([]*area{p.work}, p.skills...) }
+
+// here fails if the workspace isn't any more where it was: whoever works on by
+// its name and whoever works on in the opened folder would work in two places.
+func (p *places) here() error {
+	var st unix.Stat_t
+	if err := unix.Stat(p.work.given, &st); err != nil || (fileID{uint64(st.Dev), uint64(st.Ino)}) != p.work.id {
+		return fmt.Errorf("the workspace %s was moved or removed during the session; put it back, or end the session and go on in the new place", show(p.work.given))
+	}
+	return nil
+}
 
 // under returns the path of abs within dir, if it is there.
 func under(dir, abs string) (string, bool) {

@@ -185,7 +185,7 @@ func TestE40_OddPaths(t *testing.T) {
 		{"file/x", "file is a file, not a folder"},
 		{"loop1", "symlinks"},
 		{strings.Repeat("n", 300), "file name too long"},
-		{"spill:../x", "isn't the name of a spill file"}, {"spill:", "isn't the name"}, {"spill:none", "doesn't exist"},
+		{"spill:../x", "isn't the name of a spill file"}, {"spill:", "isn't the name"}, {"spill:none", "isn't there"},
 	} {
 		bad(t, f.read(c.path), c.want)
 	}

@@ -188,7 +188,7 @@ func (s *Set) readSpill(ctx context.Context, name string, a readArgs) (session.O
 	}
 	f, err := s.spill.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return session.Output{}, fmt.Errorf("%s doesn't exist: give a name as a result gave it", show(a.path))
+		return session.Output{}, fmt.Errorf("%s isn't there: give a name as a result gave it; of many long outputs the oldest are removed", show(a.path))
 	}
 	if err != nil {
 		return session.Output{}, fmt.Errorf("%s: %w", show(a.path), reason(err))

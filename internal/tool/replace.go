@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 )
 
 // errChanged says that somebody else wrote a file while we worked on it.
@@ -78,22 +82,45 @@ func (ps *places) folder(arg string, p place) (*os.Root, error) {
 	return ps.pin(arg, p.area, parent)
 }
 
+// swap is what replace does: content takes the place of the file that p
+// describes, which must still be there, and still hold was unless that is nil.
+type swap struct {
+	arg     string
+	p       place
+	was     []byte
+	content []byte
+}
+
 // replace puts content into the file, whole or not at all, and returns the
-// new file's facts. The file must still be the one that p describes.
-func (ps *places) replace(arg string, p place, content []byte) (fs.FileInfo, error) {
-	dir, err := ps.folder(arg, p)
+// new file's facts. It has the file's turn from before the temporary file is
+// made until after the rename, so nobody who takes turns comes between the last
+// look at the file and its replacement.
+func (s *Set) replace(ctx context.Context, w swap) (fs.FileInfo, error) {
+	arg, p := w.arg, w.p
+	dir, err := s.places.folder(arg, p)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	temp := ".gamma-" + rand.Text() + ".tmp"
-	info, err := writeTemp(dir, temp, content, p.info)
+	real := filepath.Join(p.area.real, p.rel)
+	done, err := s.turns.take(ctx, real, filepath.Join(filepath.Dir(real), temp))
+	if err != nil {
+		return nil, fmt.Errorf("%s wasn't written: %w", show(arg), err)
+	}
+	defer done()
+	info, err := writeTemp(dir, temp, w.content, p.info)
+	crashpoint.Here("file.before-rename")
 	if err == nil {
 		err = unchanged(dir, path.Base(p.rel), p.info)
+	}
+	if err == nil && w.was != nil {
+		err = holds(dir, path.Base(p.rel), w.was)
 	}
 	if err == nil {
 		err = dir.Rename(temp, path.Base(p.rel))
 	}
+	crashpoint.Here("file.after-rename")
 	if err == nil {
 		syncFolder(dir)
 		return info, nil
@@ -158,6 +185,16 @@ func dressAs(f *os.File, old fs.FileInfo) error {
 		return err
 	}
 	return f.Chmod(old.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky))
+}
+
+// holds fails if the file's bytes aren't these: a write within the clock's
+// step leaves size and time as they were.
+func holds(dir *os.Root, base string, was []byte) error {
+	now, err := dir.ReadFile(base)
+	if err == nil && !bytes.Equal(now, was) {
+		return errChanged
+	}
+	return err
 }
 
 // unchanged fails if the file isn't the one that old describes.

@@ -22,6 +22,11 @@ func (p *places) resolve(arg string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	if a == p.work {
+		if err := p.here(); err != nil {
+			return place{}, err
+		}
+	}
 	w := walk{places: p, arg: arg, at: place{area: a, rel: ".", have: "."}, rest: split(rel)}
 	for len(w.rest) > 0 {
 		if err := w.step(); err != nil {

@@ -29,7 +29,7 @@ const (
 	bashDescription = `Run a command with bash in the workspace. Standard output and error come back merged, with the exit code; of a long output the head and the tail, and the name of a spill file that has all of it. Standard input is empty and there is no terminal, so nothing can ask. Every call is a new shell. The command and all it started are ended at the timeout. For a server or a long job give background: true, which returns a job name at once; then call with job and action: read (what is new), wait (for its end, up to timeout) or kill. Give either command or job.`
 	bashSchema      = `{"type":"object","properties":{` +
 		`"command":{"type":"string","minLength":1,"description":"The command"},` +
-		`"timeout":{"type":"number","exclusiveMinimum":0,"maximum":3600,"description":"Seconds; 120 if not given, none for a job"},` +
+		`"timeout":{"type":"number","minimum":0.001,"maximum":3600,"description":"Seconds; 120 if not given, none for a job"},` +
 		`"background":{"type":"boolean","description":"Run the command as a job"},` +
 		`"job":{"type":"string","minLength":1,"description":"Name of a job, such as j1"},` +
 		`"action":{"type":"string","enum":["read","wait","kill"],"description":"What to do with the job"}},` +

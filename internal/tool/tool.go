@@ -27,7 +27,11 @@
 // old one (.gamma-*.tmp), sync it and rename it over the old, so there is
 // either the old file or the new one, whole. Mode and, where possible, owner
 // of the old file stay. A file without write permission for its owner is
-// refused. Two calls on one file, by whatever names, exclude each other.
+// refused. Two calls on one file, by whatever names, exclude each other, and
+// so do the replacements of all sessions that share a folder for locks (see
+// turns): edit and write look at the file once more when they have their turn,
+// and refuse if somebody has changed it. What a killed writer left is removed
+// at the next opening.
 //
 // # Outcomes
 //
@@ -75,6 +79,9 @@ type Config struct {
 	SkillDirs []string // absolute, readable; those that don't exist are left out
 	Forbidden []string // absolute; never reachable, present or not
 	Spill     Spill    // nil: what is cut off an output is lost
+	// Locks is a folder, absolute, for the locks that sessions share which write
+	// the same files. "": only the calls of this set exclude each other.
+	Locks string
 
 	Environ  []string // our environment; nil: that of the process
 	AllowEnv []string // further names that commands may see (shell.Environ)
@@ -92,6 +99,7 @@ type Set struct {
 	spill  Spill
 	shell  *shell.Shell
 	locks  locks
+	turns  *turns
 }
 
 // New opens the workspace and the skill folders.
@@ -114,7 +122,7 @@ func New(cfg Config) (*Set, error) {
 		p.close()
 		return nil, err
 	}
-	return &Set{places: p, spill: cfg.Spill, shell: sh}, nil
+	return &Set{places: p, spill: cfg.Spill, shell: sh, turns: openTurns(cfg.Locks)}, nil
 }
 
 // Close ends running commands and background jobs, TERM first and then KILL,
@@ -151,9 +159,9 @@ func (s *Set) run(ctx context.Context, call session.ToolCall, update func(string
 	case "bash":
 		return s.bash(ctx, call, update)
 	case "write":
-		return s.write(call)
+		return s.write(ctx, call)
 	case "edit":
-		return s.edit(call)
+		return s.edit(ctx, call)
 	}
 	return session.Output{}, fmt.Errorf("there is no tool %s here", show(call.Name))
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ type writeDetails struct {
 }
 
 // write puts content into a file.
-func (s *Set) write(call session.ToolCall) (session.Output, error) {
+func (s *Set) write(ctx context.Context, call session.ToolCall) (session.Output, error) {
 	a, err := decodeWrite(call.Args)
 	if err != nil {
 		return session.Output{}, err
@@ -41,7 +42,7 @@ func (s *Set) write(call session.ToolCall) (session.Output, error) {
 	} else {
 		d.Diff = diffTexts(p.rel, []byte{}, content)
 	}
-	info, err := s.places.replace(a.path, p, content)
+	info, err := s.replace(ctx, swap{arg: a.path, p: p, content: content})
 	if err != nil {
 		return session.Output{}, err
 	}

@@ -206,12 +206,12 @@ func TestE44_FailedWriteLeavesTheOldFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.put("x", "other")
-		if _, err := f.places.replace("x", p, []byte("mine")); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
+		if _, err := f.replace(t.Context(), swap{arg: "x", p: p, content: []byte("mine")}); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
 			t.Errorf("got %v", err)
 		}
 		p, _ = f.places.resolve("fresh")
 		f.put("fresh", "other")
-		if _, err := f.places.replace("fresh", p, []byte("mine")); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
+		if _, err := f.replace(t.Context(), swap{arg: "fresh", p: p, content: []byte("mine")}); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
 			t.Errorf("got %v", err)
 		}
 		if f.get("x") != "other" || f.get("fresh") != "other" {

@@ -9,7 +9,9 @@
 // command that takes longer than its timeout, whose context ends, or that is
 // running at Close, is ended with its whole tree (package proc). A process
 // that it leaves in the background goes on until Close; the call doesn't wait
-// for it and its later output is lost.
+// for it and its later output is lost. On Linux that holds for daemons too:
+// each command has a variable of its own, GAMMA_COMMAND, by which what it
+// started is found.
 //
 // # Confinement
 //
@@ -48,10 +50,12 @@ package shell
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,7 +67,7 @@ const (
 	DefaultTimeout  = 120 * time.Second
 	MaxTimeout      = time.Hour
 	MaxJobs         = 16
-	DefaultMaxSpill = 1 << 30 // bytes
+	DefaultMaxSpill = 256 << 20 // bytes
 	// maxCommand is what Linux takes as one argument, with its NUL.
 	maxCommand = 128<<10 - 1
 )
@@ -193,9 +197,14 @@ func spillName(call string) string {
 	return string(clean[:min(len(clean), 100)]) + ".txt"
 }
 
+// markName is the variable by which what a command started is known, daemons
+// too.
+const markName = "GAMMA_COMMAND"
+
 // start starts a command; what it leaves running is closed at Close.
 func (s *Shell) start(ctx context.Context, command string, out *output) (*proc.Process, error) {
-	argv, env := []string{s.program, "-c", command}, s.cfg.Env
+	mark := markName + "=" + rand.Text()
+	argv, env := []string{s.program, "-c", command}, append(slices.Clip(s.cfg.Env), mark)
 	if s.cfg.Wrap != nil {
 		var err error
 		if argv, env, err = s.cfg.Wrap(argv, env); err != nil {
@@ -203,7 +212,7 @@ func (s *Shell) start(ctx context.Context, command string, out *output) (*proc.P
 		}
 	}
 	return proc.Start(ctx, proc.Cmd{
-		Path: argv[0], Args: argv[1:], Dir: s.cfg.Dir, Env: env, Output: out,
+		Path: argv[0], Args: argv[1:], Dir: s.cfg.Dir, Env: env, Output: out, Mark: mark,
 		// The caller gives a cancelled call as long as Grace; the result should
 		// come before that.
 		Grace: s.cfg.Grace * 3 / 4,

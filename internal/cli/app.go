@@ -40,7 +40,8 @@ type app struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	env     func(string) string
-	cwd     string
+	cwd     string // "": it can't be read, for the reason cwdErr
+	cwdErr  error
 	version string
 	code    int    // exit code of a command that ended without an error
 	out     output // set by a command whose output goes through one
@@ -53,6 +54,7 @@ type grammar struct {
 	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
 	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
 	Session sessionCmd `cmd:"" help:"List and show sessions."`
+	Config  configCmd  `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
 
@@ -64,13 +66,9 @@ func Main(args []string, version string) int {
 	if len(args) > 0 && args[0] == sandbox.Entry {
 		return sandbox.Main(args[1:]) // this process becomes a confined command
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "gamma: the current folder can't be read: %v\n", err)
-		return exitError
-	}
 	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: os.Getenv, cwd: cwd, version: version}
+		env: os.Getenv, version: version}
+	a.cwd, a.cwdErr = os.Getwd()
 	return a.run(args)
 }
 
@@ -98,6 +96,10 @@ const flushWait = time.Second
 
 // bare drops what the os package puts in front: the file's name.
 func bare(err error) error {
+	var s *os.SyscallError
+	if errors.As(err, &s) {
+		return s.Err
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -184,18 +186,45 @@ func codeOf(err error) int {
 
 // home opens the data directory.
 func (a *app) home() (*disk.Home, error) {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	return disk.OpenHome(dir)
+}
+
+// homeDir is where the data directory is, or would be.
+func (a *app) homeDir() (string, error) {
 	dir := a.env("GAMMA_HOME")
 	if dir == "" {
 		user, err := os.UserHomeDir()
 		if err != nil {
-			return nil, fmt.Errorf("no data directory: set GAMMA_HOME or HOME: %w", err)
+			return "", fmt.Errorf("no data directory: set GAMMA_HOME or HOME: %w", err)
 		}
 		dir = filepath.Join(user, ".gamma")
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.cwd, dir)
+	dir, err := a.absolute(dir)
+	if err != nil {
+		return "", fmt.Errorf("GAMMA_HOME is a relative path: %w", err)
 	}
-	return disk.OpenHome(dir)
+	return filepath.Clean(dir), nil
+}
+
+// folder is the current folder. Many commands work without one.
+func (a *app) folder() (string, error) {
+	if a.cwdErr != nil {
+		return "", fmt.Errorf("the current folder can't be read (%w): go to one that exists", bare(a.cwdErr))
+	}
+	return a.cwd, nil
+}
+
+// absolute makes a path absolute that may be relative to the current folder.
+func (a *app) absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	cwd, err := a.folder()
+	return filepath.Join(cwd, path), err
 }
 
 type versionCmd struct{}

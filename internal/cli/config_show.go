@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -93,9 +92,7 @@ func (c *configShow) Run(a *app) error {
 	s := &settings{a: a, flags: c, conf: conf, lines: lines, file: filepath.Join(home, configName)}
 	s.collect(home)
 	if c.JSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(map[string]any{"schema": settingsSchema, "file": s.file, "settings": s.list})
+		return a.printJSON(map[string]any{"schema": settingsSchema, "file": s.file, "settings": s.list})
 	}
 	return s.print()
 }

@@ -50,14 +50,15 @@ type app struct {
 
 // grammar is the command line.
 type grammar struct {
-	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
-	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
-	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
-	Session sessionCmd `cmd:"" help:"List and show sessions."`
-	Skill   skillCmd   `cmd:"" help:"List and check the skills that a session here would have."`
-	Config  configCmd  `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
-	Version versionCmd `cmd:"" help:"Print the version."`
-	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
+	Exec         execCmd         `cmd:"" help:"Run an agent session on this folder until it settles."`
+	Demo         demoCmd         `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	Inject       injectCmd       `cmd:"" help:"Tell a session something, running or not."`
+	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
+	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
+	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
+	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
+	Help         helpCmd         `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }

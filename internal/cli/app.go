@@ -57,6 +57,7 @@ type grammar struct {
 	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
 	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
 	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
+	Completion   completionCmd   `cmd:"" help:"Print a script for a shell that completes commands, flags, session ids and skills."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
 	Help         helpCmd         `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
 
@@ -114,13 +115,10 @@ func (a *app) command(args []string) int {
 		args = []string{"help"}
 	}
 	exited := -1
-	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
-		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
-		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
-		kong.Vars{"version": "gamma " + Version(a.version)})
-	if err != nil {
-		panic(err) // the grammar is a constant
+	parser := a.parser(&exited)
+	if args[0] == completeEntry || args[0] == completeBash {
+		a.complete(parser.Model.Node, args[1:], args[0] == completeBash)
+		return exitDone
 	}
 	if flag := emptyFlag(args); flag != "" {
 		fmt.Fprintf(a.stderr, "gamma: %s has an empty value\nRun \"%s COMMAND --help\".\n", flag, program())
@@ -142,6 +140,19 @@ func (a *app) command(args []string) int {
 		return a.fail(err)
 	}
 	return a.code
+}
+
+// parser makes the command line's parser. exited gets the exit code of help.
+func (a *app) parser(exited *int) *kong.Kong {
+	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
+		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
+		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { *exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
+		kong.Vars{"version": "gamma " + Version(a.version)})
+	if err != nil {
+		panic(err) // the grammar is a constant
+	}
+	return parser
 }
 
 // emptyFlag finds a flag whose empty value would quietly mean something else,

@@ -215,7 +215,7 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 		return out
 	}
 	switch command := commandOf(node); {
-	case v.Name == "resume", strings.HasPrefix(command, "gamma session ") && v.Name == "id", command == "gamma inject" && v.Name == "session":
+	case v.Name == "resume", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
 		return a.sessionIDs()
 	case v.Name == "model":
 		return a.models()
@@ -227,7 +227,7 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 		return append(commandsOf(root(node)), candidate{"tools", "the model's tools"})
 	case command == "gamma skill check":
 		return append(a.skillNames(), candidate{files, ""})
-	case slices.Contains([]string{"output", "html", "script", "dir"}, v.Name):
+	case slices.Contains([]string{"output", "output-schema", "html", "script", "dir"}, v.Name):
 		return []candidate{{files, ""}}
 	}
 	return nil // free text

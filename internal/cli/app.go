@@ -40,7 +40,8 @@ type app struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	env     func(string) string
-	cwd     string
+	cwd     string // "": it can't be read, for the reason cwdErr
+	cwdErr  error
 	version string
 	code    int    // exit code of a command that ended without an error
 	out     output // set by a command whose output goes through one
@@ -49,13 +50,17 @@ type app struct {
 
 // grammar is the command line.
 type grammar struct {
-	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
-	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
-	Approve approveCmd `cmd:"" help:"List what a running session asks for, and answer it."`
-	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
-	Session sessionCmd `cmd:"" help:"List and show sessions."`
-	Version versionCmd `cmd:"" help:"Print the version."`
-	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
+	Exec         execCmd         `cmd:"" help:"Run an agent session on this folder until it settles."`
+	Demo         demoCmd         `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	Approve      approveCmd      `cmd:"" help:"List what a running session asks for, and answer it."`
+	Inject       injectCmd       `cmd:"" help:"Tell a session something, running or not."`
+	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
+	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
+	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
+	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
+	Completion   completionCmd   `cmd:"" help:"Print a script for a shell that completes commands, flags, session ids and skills."`
+	Version      versionCmd      `cmd:"" help:"Print the version."`
+	Help         helpCmd         `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -65,14 +70,10 @@ func Main(args []string, version string) int {
 	if len(args) > 0 && args[0] == sandbox.Entry {
 		return sandbox.Main(args[1:]) // this process becomes a confined command
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "gamma: the current folder can't be read: %v\n", err)
-		return exitError
-	}
 	stayLean(os.Getenv)
 	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: os.Getenv, cwd: cwd, version: version}
+		env: os.Getenv, version: version}
+	a.cwd, a.cwdErr = os.Getwd()
 	return a.run(args)
 }
 
@@ -100,6 +101,10 @@ const flushWait = time.Second
 
 // bare drops what the os package puts in front: the file's name.
 func bare(err error) error {
+	var s *os.SyscallError
+	if errors.As(err, &s) {
+		return s.Err
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -112,13 +117,10 @@ func (a *app) command(args []string) int {
 		args = []string{"help"}
 	}
 	exited := -1
-	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
-		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
-		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
-		kong.Vars{"version": "gamma " + Version(a.version)})
-	if err != nil {
-		panic(err) // the grammar is a constant
+	parser := a.parser(&exited)
+	if args[0] == completeEntry || args[0] == completeBash {
+		a.complete(parser.Model.Node, args[1:], args[0] == completeBash)
+		return exitDone
 	}
 	if flag := emptyFlag(args); flag != "" {
 		fmt.Fprintf(a.stderr, "gamma: %s has an empty value\nRun \"%s COMMAND --help\".\n", flag, program())
@@ -140,6 +142,19 @@ func (a *app) command(args []string) int {
 		return a.fail(err)
 	}
 	return a.code
+}
+
+// parser makes the command line's parser. exited gets the exit code of help.
+func (a *app) parser(exited *int) *kong.Kong {
+	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
+		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
+		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { *exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
+		kong.Vars{"version": "gamma " + Version(a.version)})
+	if err != nil {
+		panic(err) // the grammar is a constant
+	}
+	return parser
 }
 
 // emptyFlag finds a flag whose empty value would quietly mean something else,
@@ -186,18 +201,45 @@ func codeOf(err error) int {
 
 // home opens the data directory.
 func (a *app) home() (*disk.Home, error) {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	return disk.OpenHome(dir)
+}
+
+// homeDir is where the data directory is, or would be.
+func (a *app) homeDir() (string, error) {
 	dir := a.env("GAMMA_HOME")
 	if dir == "" {
 		user, err := os.UserHomeDir()
 		if err != nil {
-			return nil, fmt.Errorf("no data directory: set GAMMA_HOME or HOME: %w", err)
+			return "", fmt.Errorf("no data directory: set GAMMA_HOME or HOME: %w", err)
 		}
 		dir = filepath.Join(user, ".gamma")
 	}
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(a.cwd, dir)
+	dir, err := a.absolute(dir)
+	if err != nil {
+		return "", fmt.Errorf("GAMMA_HOME is a relative path: %w", err)
 	}
-	return disk.OpenHome(dir)
+	return filepath.Clean(dir), nil
+}
+
+// folder is the current folder. Many commands work without one.
+func (a *app) folder() (string, error) {
+	if a.cwdErr != nil {
+		return "", fmt.Errorf("the current folder can't be read (%w): go to one that exists", bare(a.cwdErr))
+	}
+	return a.cwd, nil
+}
+
+// absolute makes a path absolute that may be relative to the current folder.
+func (a *app) absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	cwd, err := a.folder()
+	return filepath.Join(cwd, path), err
 }
 
 type versionCmd struct{}

@@ -1,22 +1,19 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
+	"net/url"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+
+	"github.com/gamma-harness/gamma/internal/permission"
 )
 
 // config is config.yaml in $GAMMA_HOME. Every field may be absent; unknown
@@ -69,23 +66,43 @@ const configVersion = 1
 // loadConfig reads config.yaml; a missing file is an empty configuration. user
 // is the user's home folder.
 func loadConfig(home, user string) (config, error) {
-	path := filepath.Join(home, "config.yaml")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return config{Version: configVersion}, nil
-	}
-	if err != nil {
-		return config{}, fmt.Errorf("configuration: %w", err)
-	}
+	c, _, err := loadConfigLines(home, user)
+	return c, err
+}
+
+// loadConfigLines also returns the lines of the fields that the file sets.
+func loadConfigLines(home, user string) (config, map[string]int, error) {
+	path := filepath.Join(home, configName)
 	c := config{Version: configVersion}
-	where, err := c.parse(path, data)
+	data, err := readRegular(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil, nil
+	}
 	if err != nil {
-		return config{}, fmt.Errorf("configuration: %w", err)
+		return config{}, nil, fmt.Errorf("configuration: %w", err)
+	}
+	r := &configReader{lines: map[string]int{}, anchors: map[string]ast.Node{}}
+	if err := r.read(data, &c); err != nil {
+		return config{}, nil, fmt.Errorf("configuration: %s:%d: %w", path, err.line, err)
 	}
 	if err := c.check(user); err != nil {
-		return config{}, fmt.Errorf("configuration: %s: %w", where(err.field), err)
+		return config{}, nil, fmt.Errorf("configuration: %s: %w", r.where(path, err.field), err)
 	}
-	return c, nil
+	return c, r.lines, nil
+}
+
+// configName is the file in $GAMMA_HOME.
+const configName = "config.yaml"
+
+// where gives "file:line" of a field, or of the nearest one around it.
+func (r *configReader) where(path, field string) string {
+	for field != "" {
+		if line, ok := r.lines[field]; ok {
+			return fmt.Sprintf("%s:%d", path, line)
+		}
+		field = field[:max(0, strings.LastIndexAny(field, ".["))]
+	}
+	return path
 }
 
 // fieldError is a value that can't be used.
@@ -100,24 +117,28 @@ func (c *config) check(user string) *fieldError {
 		return &fieldError{"version", fmt.Sprintf("this build reads version %d, the file says %d", configVersion, c.Version)}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
-		p, field := c.Providers[name], "providers."+name
-		if p.API != "responses" && p.API != "chat" {
-			return &fieldError{field + ".api", fmt.Sprintf("%q is neither responses nor chat", p.API)}
-		}
-		if p.BaseURL == "" {
-			return &fieldError{field + ".baseURL", "is missing"}
+		if err := c.Providers[name].check("providers." + name); err != nil {
+			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		if _, _, ok := strings.Cut(name, "/"); !ok {
-			return &fieldError{"models." + name, "want PROVIDER/NAME"}
-		}
-		if m := c.Models[name]; m.Window < 0 || m.MaxOutput < 0 || m.Price.Input < 0 || m.Price.Cached < 0 || m.Price.Output < 0 {
-			return &fieldError{"models." + name, "numbers can't be negative"}
+		if err := c.Models[name].check("models."+name, name); err != nil {
+			return err
 		}
 	}
-	if b := c.Budgets; b.Turns != nil && *b.Turns < 0 || b.Wall < 0 || b.Tokens < 0 || b.Cost < 0 {
-		return &fieldError{"budgets", "numbers can't be negative; 0 means no limit"}
+	if err := c.Budgets.check(); err != nil {
+		return err
+	}
+	for i, r := range c.Permissions {
+		rule := permission.Rule{Tool: r.Tool, Match: r.Match, Do: permission.Do(r.Do)}
+		if _, err := permission.New(permission.Config{Rules: []permission.Rule{rule}}); err != nil {
+			return &fieldError{fmt.Sprintf("permissions[%d]", i), err.Error()}
+		}
+	}
+	for i, dir := range c.Sandbox.Writable {
+		if !strings.HasPrefix(dir, "~/") && !filepath.IsAbs(dir) {
+			return &fieldError{fmt.Sprintf("sandbox.writable[%d]", i), fmt.Sprintf("%q: want an absolute path or ~/…", dir)}
+		}
 	}
 	for i, t := range c.Trust {
 		if rest, ok := strings.CutPrefix(t, "~"); ok && user != "" && (rest == "" || rest[0] == '/') {
@@ -131,89 +152,47 @@ func (c *config) check(user string) *fieldError {
 	return nil
 }
 
-// parse reads the file. where gives "file:line" of a field, or of the nearest
-// one around it.
-func (c *config) parse(path string, data []byte) (where func(field string) string, err error) {
-	lines := map[string]int{}
-	where = func(field string) string {
-		for field != "" {
-			if line, ok := lines[field]; ok {
-				return fmt.Sprintf("%s:%d", path, line)
-			}
-			field = field[:max(0, strings.LastIndexAny(field, ".["))]
-		}
-		return path
+func (p provided) check(field string) *fieldError {
+	if p.API != "responses" && p.API != "chat" {
+		return &fieldError{field + ".api", fmt.Sprintf("%q is neither responses nor chat", p.API)}
 	}
-	at := func(err error) error {
-		var y yaml.Error
-		if errors.As(err, &y) && y.GetToken() != nil {
-			return fmt.Errorf("%s:%d: %s", path, y.GetToken().Position.Line, y.GetMessage())
-		}
-		return fmt.Errorf("%s: %w", path, err)
+	if p.BaseURL == "" {
+		return &fieldError{field + ".baseURL", "is missing"}
 	}
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return where, at(err)
+	if u, err := url.Parse(p.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return &fieldError{field + ".baseURL", "want an address such as http://127.0.0.1:8000/v1"}
 	}
-	for _, doc := range file.Docs {
-		if doc.Body == nil {
-			continue
-		}
-		if field, err := known(doc.Body, reflect.TypeFor[config](), "", lines); err != nil {
-			return where, fmt.Errorf("%s: %s: %w", where(field), field, err)
-		}
+	if strings.Trim(p.KeyEnv, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" || strings.HasPrefix(p.KeyEnv, "sk_") {
+		return &fieldError{field + ".keyEnv", "want the name of an environment variable that holds the key, not the key"}
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict()).Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return where, at(err)
-	}
-	if _, said := lines["version"]; !said {
-		c.Version = configVersion
-	}
-	return where, nil
+	return nil
 }
 
-// known notes the lines of all fields and refuses those that t doesn't have.
-func known(n ast.Node, t reflect.Type, at string, lines map[string]int) (field string, err error) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+func (m model) check(field, name string) *fieldError {
+	if prov, rest, ok := strings.Cut(name, "/"); !ok || prov == "" || rest == "" {
+		return &fieldError{field, "want PROVIDER/NAME"}
 	}
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			if field, err := knownValue(v, t, at, lines); err != nil {
-				return field, err
-			}
-		}
-	case *ast.MappingValueNode:
-		return knownValue(n, t, at, lines)
-	case *ast.SequenceNode:
-		for i, v := range n.Values {
-			lines[fmt.Sprintf("%s[%d]", at, i)] = v.GetToken().Position.Line
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{{"window", float64(m.Window)}, {"maxOutput", float64(m.MaxOutput)}, {"price.input", m.Price.Input}, {"price.cached", m.Price.Cached}, {"price.output", m.Price.Output}} {
+		if v.value < 0 {
+			return &fieldError{field + "." + v.name, "a number can't be negative here"}
 		}
 	}
-	return "", nil
+	return nil
 }
 
-func knownValue(v *ast.MappingValueNode, t reflect.Type, at string, lines map[string]int) (field string, err error) {
-	key := v.Key.GetToken().Value
-	field = strings.TrimPrefix(at+"."+key, ".")
-	lines[field] = v.Key.GetToken().Position.Line
-	switch t.Kind() {
-	case reflect.Map:
-		return known(v.Value, t.Elem(), field, lines)
-	case reflect.Struct:
-		var names []string
-		for i := range t.NumField() {
-			name := t.Field(i).Tag.Get("yaml")
-			if name == key {
-				return known(v.Value, t.Field(i).Type, field, lines)
-			}
-			names = append(names, name)
+func (b budgets) check() *fieldError {
+	for _, v := range []struct {
+		name string
+		bad  bool
+	}{{"turns", b.Turns != nil && *b.Turns < 0}, {"wall", b.Wall < 0}, {"tokens", b.Tokens < 0}, {"cost", b.Cost < 0}} {
+		if v.bad {
+			return &fieldError{"budgets." + v.name, "can't be negative; 0 means no limit"}
 		}
-		slices.Sort(names)
-		return field, fmt.Errorf("unknown field: known are %s", strings.Join(names, ", "))
 	}
-	return "", nil // the decoder tells what is wrong with it
+	return nil
 }
 
 // trusts reports whether the folder, or one above it, is trusted.

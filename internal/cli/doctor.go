@@ -76,7 +76,7 @@ func (c sessionDoctor) Run(a *app) error {
 		host = "unknown"
 	}
 	m, err := home.Mend(id, disk.Mender{Owner: transcript.Owner{PID: os.Getpid(), Host: host}, Build: Version(a.version), Now: time.Now(),
-		Header: transcript.Session{Variant: "base", Mark: rand.Text()[:16], Workspace: a.cwd}})
+		Header: transcript.Session{Variant: "base", Mark: rand.Text()[:16], Workspace: a.cwd}}) // "" if it is gone: the doctor needs none
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -51,9 +50,9 @@ func (c sessionExport) Run(a *app) (err error) {
 		return damage
 	}
 	if c.Output != "" {
-		file := c.Output
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(a.cwd, file)
+		file, err := a.absolute(c.Output)
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
 		}
 		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {

@@ -65,8 +65,10 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.workspace, l.resumed = a.cwd, id != ""
-	if l.resumed {
+	if l.workspace, err = a.folder(); err != nil && id == "" {
+		return nil, err
+	}
+	if l.resumed = id != ""; l.resumed {
 		l.workspace, c.Variant = had.Workspace, had.Variant
 		if prompt == nil {
 			if over, err := l.read(home, id); over || err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/provider"
@@ -56,9 +55,9 @@ func (a *app) chooseModel(flag, had string, c config) (chosen, error) {
 }
 
 func (a *app) scripted(file string) (chosen, error) {
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(a.cwd, path)
+	path, err := a.absolute(file)
+	if err != nil {
+		return chosen{}, usagef("the scripted model can't be used: %w", err)
 	}
 	s, err := llm.LoadScript(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,6 +20,14 @@ type ruleConfig struct {
 	Do    string `yaml:"do"` // allow | ask | deny
 }
 
+// text is the rule as --allow and --deny write it, behind what it does.
+func (r ruleConfig) text() string {
+	if r.Match == "" {
+		return r.Do + " " + r.Tool
+	}
+	return r.Do + " " + r.Tool + "(" + r.Match + ")"
+}
+
 // permitConfig is what the permission of a run is made of.
 type permitConfig struct {
 	rules       []ruleConfig

@@ -146,7 +146,7 @@ func TestE42_WritableFromTheConfiguration(t *testing.T) {
 		{"absent", "version: 1\n", nil, ""},
 		{"none", "sandbox: {writable: []}\n", []string{}, ""},
 		{"folders", "sandbox:\n  writable: [/data/out, ~/out]\n", []string{"/data/out", "HOME/out"}, ""},
-		{"relative", "sandbox: {writable: [out]}\n", nil, `sandbox.writable: "out": want an absolute path or ~/…`},
+		{"relative", "sandbox: {writable: [out]}\n", nil, `sandbox.writable[0]: "out": want an absolute path or ~/…`},
 		{"gamma's data", "sandbox: {writable: [~/.gamma/x]}\n", nil, "can't be made writable"},
 		{"the system", "sandbox: {writable: [/usr]}\n", nil, "can't be made writable"},
 		{"unknown field", "sandbox: {readable: []}\n", nil, "readable"},

@@ -151,9 +151,13 @@ func candidates(infos []disk.Info, fits func(id string) bool) string {
 
 // newest is the session of this folder that was written to last.
 func (a *app) newest(home *disk.Home) (string, error) {
-	id, err := home.Newest(a.cwd)
+	cwd, err := a.folder()
+	if err != nil {
+		return "", err
+	}
+	id, err := home.Newest(cwd)
 	if none := (*disk.NotFoundError)(nil); errors.As(err, &none) {
-		return "", fmt.Errorf("no session of the folder %s yet; \"gamma session list\" shows those of other folders", a.cwd)
+		return "", fmt.Errorf("no session of the folder %s yet; \"gamma session list\" shows those of other folders", cwd)
 	}
 	return id, err
 }

@@ -37,6 +37,20 @@ type Options struct {
 	// Fault, if set, is asked for each accepted request; a fault that it
 	// returns is served in place of the script and counts as an error served.
 	Fault func(*Request) *Fault
+	// Verdict, if set, is told of each request before it is answered, by the
+	// goroutine that answers it.
+	Verdict func(Verdict)
+	// Light: bodies and headers aren't kept, for a server that runs for long.
+	Light bool
+}
+
+// Verdict is what the server makes of a request.
+type Verdict struct {
+	Request Request // without its body if the server is light
+	Path    string
+	Status  int      // of the answer
+	Refusal *Refusal // nil: it keeps all rules
+	Break   *Break   // nil: it extends the last one, or is its session's first
 }
 
 // Request is a recorded request.
@@ -76,6 +90,7 @@ type Server struct {
 	mux    *http.ServeMux
 
 	mu       sync.Mutex
+	count    int // of the requests
 	requests []Request
 	refusals []Refusal
 	breaks   []Break
@@ -103,7 +118,20 @@ func New(script *llm.Script, o Options) *Server {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		s.tell(Verdict{Path: r.URL.Path, Status: http.StatusNotFound,
+			Refusal: &Refusal{Rule: "route", Message: r.Method + " isn't answered here; the routes are POST /v1/responses, POST /v1/chat/completions and GET /v1/models"}})
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// tell reports a verdict.
+func (s *Server) tell(v Verdict) {
+	if s.opts.Verdict != nil {
+		s.opts.Verdict(v)
+	}
+}
 
 // Requests returns the requests so far, refused ones too.
 func (s *Server) Requests() []Request {
@@ -128,9 +156,11 @@ func (s *Server) Breaks() []Break {
 
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	if v := s.checkKey(r); v != nil {
+		s.tell(Verdict{Path: r.URL.Path, Status: http.StatusUnauthorized, Refusal: &Refusal{Rule: v.rule, Message: v.message}})
 		writeError(w, http.StatusUnauthorized, v)
 		return
 	}
+	s.tell(Verdict{Path: r.URL.Path, Status: http.StatusOK})
 	names := s.opts.Models
 	if len(names) == 0 {
 		names = []string{"fake"}
@@ -161,12 +191,12 @@ func (s *Server) serve(d Dialect, parse func(*Server, []byte) (*conversation, *v
 			c, v = parse(s, body)
 		}
 		if v != nil {
-			s.refuse(&req, v)
+			refusal := s.refuse(&req, v)
+			s.tell(Verdict{req, r.URL.Path, status, &refusal, nil})
 			writeError(w, status, v)
 			return
 		}
-		s.accept(&req, c)
-		s.answer(w, r, &req, c)
+		s.answer(w, r, &req, c, s.accept(&req, c))
 	}
 }
 
@@ -178,19 +208,32 @@ func (s *Server) checkKey(r *http.Request) *violation {
 	return &violation{rule: "key", code: "invalid_api_key", message: "Incorrect API key provided."}
 }
 
-func (s *Server) refuse(req *Request, v *violation) {
+func (s *Server) refuse(req *Request, v *violation) Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	req.Number = len(s.requests) + 1
+	s.record(req)
+	r := Refusal{req.Number, v.rule, v.message}
+	if !s.opts.Light {
+		s.refusals = append(s.refusals, r)
+	}
+	return r
+}
+
+// record numbers a request and keeps it. s.mu is held.
+func (s *Server) record(req *Request) {
+	s.count++
+	req.Number = s.count
+	if s.opts.Light {
+		req.Body, req.Header = nil, nil
+		return
+	}
 	s.requests = append(s.requests, *req)
-	s.refusals = append(s.refusals, Refusal{req.Number, v.rule, v.message})
 }
 
 // accept records a request that keeps all rules, and what it breaks off.
-func (s *Server) accept(req *Request, c *conversation) {
+func (s *Server) accept(req *Request, c *conversation) (broken *Break) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	req.Number = len(s.requests) + 1
 	req.Model, req.Session, req.Turns = c.model, c.session(), c.turns
 	ses := s.sessions[req.Session]
 	if ses == nil {
@@ -203,13 +246,15 @@ func (s *Server) accept(req *Request, c *conversation) {
 			req.Position++
 		}
 	}
+	s.record(req)
 	if ses.last != nil {
 		if what, item := c.extends(ses.last); what != "" {
-			s.breaks = append(s.breaks, Break{req.Session, req.Number, ses.number, what, item})
+			broken = &Break{req.Session, req.Number, ses.number, what, item}
+			s.breaks = append(s.breaks, *broken)
 		}
 	}
 	ses.last, ses.number = c, req.Number
-	s.requests = append(s.requests, *req)
+	return broken
 }
 
 // failed notes that the request was answered by an error.
@@ -234,10 +279,12 @@ func (s *Server) wasServed(item []byte) bool {
 }
 
 // answer serves the fault or the step of the script.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *Request, c *conversation) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *Request, c *conversation, broken *Break) {
+	verdict := Verdict{*req, r.URL.Path, http.StatusOK, nil, broken}
 	if s.opts.Fault != nil {
 		if f := s.opts.Fault(req); f != nil {
 			s.failed(req)
+			s.tell(verdict)
 			for _, item := range f.Items {
 				s.remember(item)
 			}
@@ -247,9 +294,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *Request, c 
 	}
 	step, err := s.script.Pick("turn", "", req.Position, c.newest)
 	if err != nil {
+		verdict.Status, verdict.Refusal = http.StatusBadRequest, &Refusal{req.Number, "script", err.Error()}
+		s.tell(verdict)
 		writeError(w, http.StatusBadRequest, &violation{rule: "script", code: "script", message: err.Error()})
 		return
 	}
+	if step.Error != nil {
+		verdict.Status = step.Error.Status
+	}
+	s.tell(verdict)
 	if !wait(r.Context(), step.DelayMs) {
 		return
 	}

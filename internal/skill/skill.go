@@ -66,6 +66,7 @@ type Skill struct {
 type Step struct {
 	Text     string // one line, without number and "(optional)"
 	Optional bool
+	Line     int // in the file, from 1
 }
 
 // Tokens estimates the length of the body.

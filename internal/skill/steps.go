@@ -41,6 +41,7 @@ type stepReader struct {
 	isOther    bool     // the last list isn't taken
 	bullet     int      // indent of an open bullet item, -1: none
 	item       []string // lines of the first paragraph of the open item
+	itemLine   int      // of the open item
 	paragraph  bool     // the open item's first paragraph goes on
 	afterBlank bool     // the last line was empty
 	afterText  bool     // the last line was text outside of lists
@@ -67,7 +68,7 @@ func (r *stepReader) read(line string, n int) {
 	wasText := r.afterText
 	r.afterText = false
 	switch num, rest, ordered := orderedItem(text); {
-	case indent <= 3 && r.heading(text):
+	case indent <= 3 && r.heading(text, n):
 	case ordered && r.isItem(indent) && !(wasText && num != 1):
 		r.startItem(num, indent, rest, n)
 	case ordered && r.inList: // nested
@@ -113,7 +114,7 @@ func (r *stepReader) hidden(text string, indent int) bool {
 }
 
 // heading takes a heading; it ends every list.
-func (r *stepReader) heading(text string) bool {
+func (r *stepReader) heading(text string, line int) bool {
 	title := strings.TrimLeft(text, "#")
 	level := len(text) - len(title)
 	if level == 0 || level > 6 || title != "" && title[0] != ' ' && title[0] != '\t' {
@@ -127,7 +128,9 @@ func (r *stepReader) heading(text string) bool {
 	}
 	if step, ok := stepTitle(title); ok && (r.level == 0 || r.level == level) {
 		r.level = level
-		r.headings = append(r.headings, newStep(step))
+		st := newStep(step)
+		st.Line = line
+		r.headings = append(r.headings, st)
 	}
 	return true
 }
@@ -152,7 +155,7 @@ func (r *stepReader) startItem(num, indent int, text string, line int) {
 	}
 	r.inList, r.indent, r.bullet, r.number, r.paragraph = true, indent, -1, num, true
 	if !r.isOther {
-		r.item = []string{text}
+		r.item, r.itemLine = []string{text}, line
 	}
 }
 
@@ -194,6 +197,7 @@ func (r *stepReader) endItem() {
 		if st.Text == "" { // it begins with a code block, say
 			st.Text = "Step " + strconv.Itoa(len(r.items)+1)
 		}
+		st.Line = r.itemLine
 		r.items = append(r.items, st)
 	}
 	r.item, r.paragraph = nil, false

@@ -104,7 +104,7 @@ func TestK7_OptionalSteps(t *testing.T) {
 			t.Errorf("%s: got %q, want %q; %s", name, got, c.want, lines(ds))
 		}
 	}
-	s := Skill{Steps: []Step{{"a", false}, {"b", true}, {"c", false}}}
+	s := Skill{Steps: []Step{{"a", false, 1}, {"b", true, 2}, {"c", false, 3}}}
 	if d := cmp.Diff([]string{"a", "c"}, s.RequiredSteps()); d != "" {
 		t.Error(d)
 	}

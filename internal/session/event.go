@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -64,8 +65,13 @@ type Env struct {
 	Facts  FactsNow
 	Limits Limits
 	Window int // the model's context window, tokens; 0: not known
-	Tools  *Toolbox
-	Prefix Prefix
+	// Assumed stands for the window where a number is needed and none is known.
+	Assumed int
+	Tools   *Toolbox
+	Skills  *skill.Catalog // that can be loaded; nil: none
+	// Require: requests that match need a skill before anything else (K8).
+	Require []Requirement
+	Prefix  Prefix
 	// Permit judges a call by the rules in force. rule names the rule that
 	// refused it.
 	Permit func(tool string, args json.RawMessage) (rule string, ok bool)

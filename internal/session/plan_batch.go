@@ -38,7 +38,9 @@ func planBatch(s *State, env Env) []transcript.Body {
 	var intents []transcript.Body
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
-			intents = append(intents, env.Tools.intent(c.Call, s.Header.Workspace))
+			in := env.Tools.intent(c.Call, s.Header.Workspace)
+			in.Skills = s.loads(c, env)
+			intents = append(intents, in)
 		}
 	}
 	return intents
@@ -79,12 +81,15 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 	if stop {
 		return notRun(c, "the run was stopped before this call started")
 	}
+	if r := s.gate(c, args, env); r != nil {
+		return r
+	}
 	if rule, ok := env.Permit(c.Name, args); !ok && !mutant("DeniedRuns") {
 		r := refuse(c, "not allowed: "+rule)
 		r.Denied = rule
 		return r
 	}
-	return s.coreResult(c, args)
+	return s.coreResult(c, args, env)
 }
 
 // cutAnswer reports whether the open batch came from an answer that the

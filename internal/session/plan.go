@@ -115,7 +115,7 @@ func planStopped(s *State) []transcript.Body {
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
-	case s.working() && r.Step && !mutant("StepNudged"):
+	case s.working() && r.Step:
 		return one(s.settle(transcript.Done, ""))
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
 		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),

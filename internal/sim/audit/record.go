@@ -17,6 +17,9 @@ type Record struct {
 	Tools    []string // all tool names that exist
 	Denied   string   // a tool that a rule refuses; "" for none
 	Grace    time.Duration
+	Skills   []Skill // of the catalog
+	Budget   int     // tokens that active skills may have together
+	Needs    []Need
 }
 
 // Segment is the bytes of an owner's file.

@@ -21,7 +21,7 @@ type odds struct {
 	// contract: the model works by skills: it loads, ties tasks to steps,
 	// completes, and begins again.
 	contract bool
-	limits  session.Limits
+	limits   session.Limits
 
 	acts, classes, model, tools, failures []choice
 }

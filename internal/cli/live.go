@@ -159,7 +159,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
+	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, wait: c.Wait, plan: c.Plan,
 		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}
@@ -173,7 +173,11 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 			l.out.notice(fmt.Sprintf("%s needs the skill %q, which isn't here: requests that match it can't be carried out", r.Source, r.Skill))
 		}
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit, Assumed: l.model.window,
+	answer, err := answerForm(l.app.cwd, c.OutputSchema)
+	if err != nil {
+		return err
+	}
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answer: answer, Window: l.model.limit, Assumed: l.model.window,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Skills: l.tools.skills.Catalog, Require: require,
 		Facts: session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}

@@ -35,15 +35,30 @@ func planBatch(s *State, env Env) []transcript.Body {
 	if mutant("NoIntent") {
 		return nil
 	}
-	var intents []transcript.Body
+	return s.intents(env)
+}
+
+// intents are for all calls that may run. One whose lock key an earlier call
+// will take that still waits for its approval waits, too: calls on one path
+// keep the order of the request.
+func (s *State) intents(env Env) []transcript.Body {
+	var out []transcript.Body
+	held := map[string]bool{}
 	for i := range s.Calls {
-		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
-			in := env.Tools.intent(c.Call, s.Header.Workspace)
-			in.Skills = s.loads(c, env)
-			intents = append(intents, in)
+		c := &s.Calls[i]
+		if !c.Open() || c.Intent != nil {
+			continue
+		}
+		in := env.Tools.intent(c.Call, s.Header.Workspace)
+		in.Skills = s.loads(c, env)
+		switch {
+		case c.Asked():
+			held[in.Lock] = in.Lock != "" && !mutant("LockPassesAsk")
+		case !held[in.Lock]:
+			out = append(out, in)
 		}
 	}
-	return intents
+	return out
 }
 
 // refuseRest closes the calls beyond the first maxBatch.
@@ -57,10 +72,11 @@ func (s *State) refuseRest(from int) []transcript.Body {
 	return out
 }
 
-// closeCall returns the result of a call that needs no effect, or nil.
-func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
+// closeCall returns the result of a call that needs no effect, what its
+// approval needs, or nil.
+func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if c.Intent != nil {
-		if c.Epoch != s.Epoch && (stop || !c.Intent.Safe || mutant("SafeIgnored")) && !mutant("UnknownRerun") {
+		if c.IntentID.Epoch != s.Epoch && (stop || !c.Intent.Safe || mutant("SafeIgnored")) && !mutant("UnknownRerun") {
 			return unknown(c)
 		}
 		return nil // it is running, or will be
@@ -84,12 +100,18 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 	if r := s.gate(c, args, env); r != nil {
 		return r
 	}
-	if rule, ok := env.Permit(c.Name, args); !ok && !mutant("DeniedRuns") {
-		r := refuse(c, "not allowed: "+rule)
-		r.Denied = rule
+	if b := s.permission(c, args, env); b != nil {
+		return b
+	}
+	if fault := s.misfitting(c, args, env); fault != "" {
+		r := refuse(c, misfitText(fault, env.Answer)+"\nNothing was delivered.")
+		r.Misfit = true
 		return r
 	}
-	return s.coreResult(c, args, env)
+	if r := s.coreResult(c, args, env); r != nil && !c.Asked() {
+		return r
+	}
+	return nil
 }
 
 // cutAnswer reports whether the open batch came from an answer that the
@@ -153,11 +175,16 @@ func blocks(args json.RawMessage) bool {
 	return json.Unmarshal(args, &a) == nil && a.BlockOnUser
 }
 
+// argsDigest is the digest of a call's arguments as the model sent them.
+func argsDigest(c llm.Call) string {
+	sum := sha256.Sum256([]byte(c.Arguments))
+	return hex.EncodeToString(sum[:])
+}
+
 // intent makes the intent entry of a valid call.
 func (t *Toolbox) intent(c llm.Call, workspace string) *transcript.Intent {
 	spec := t.byName[c.Name]
-	sum := sha256.Sum256([]byte(c.Arguments))
-	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: hex.EncodeToString(sum[:]), Safe: spec.Safe}
+	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: argsDigest(c), Safe: spec.Safe}
 	if spec.LockPath {
 		in.Lock = lockKey(c.Arguments, workspace)
 	}

@@ -54,8 +54,8 @@ func (s *State) skillCalls(env Env) map[string]decided {
 		if err != nil {
 			continue
 		}
-		if _, ok := env.Permit(c.Name, args); !ok {
-			continue
+		if env.Permit(c.Name, args).Do == Deny || c.Approval != nil && c.Approval.Choice == transcript.ApprovalDeny {
+			continue // it isn't carried out
 		}
 		var a struct{ Name string }
 		if json.Unmarshal(args, &a) == nil {

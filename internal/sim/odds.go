@@ -21,6 +21,8 @@ type odds struct {
 	// contract: the model works by skills: it loads, ties tasks to steps,
 	// completes, and begins again.
 	contract bool
+	asked    string // a tool that asks; "" for none
+	once     bool   // a yes to it is good for the session
 	limits   session.Limits
 
 	acts, classes, model, tools, failures []choice
@@ -68,6 +70,10 @@ func draw(w *world) odds {
 	}
 	if w.roll(0.2) {
 		o.denied = "edit"
+	}
+	if w.roll(0.35) {
+		o.asked, o.once = []string{"bash", "read", "write", "todo"}[w.rng.IntN(4)], w.roll(0.4)
+		o.acts = append(o.acts, choice{25, "approve"})
 	}
 	o.limits = limits(w)
 	return o

@@ -27,6 +27,8 @@ type config struct {
 	Trust       []string            `yaml:"trust"` // folders whose AGENTS.md and skills are used; ~ is the user's home
 	Sandbox     sandboxConfig       `yaml:"sandbox"`
 	Permissions []ruleConfig        `yaml:"permissions"`
+	// RequireSkills: requests that match need a skill before anything else.
+	RequireSkills []requireConfig `yaml:"requireSkills"`
 }
 
 // provided is an OpenAI-compatible server.
@@ -139,6 +141,9 @@ func (c *config) check(user string) *fieldError {
 		if !strings.HasPrefix(dir, "~/") && !filepath.IsAbs(dir) {
 			return &fieldError{fmt.Sprintf("sandbox.writable[%d]", i), fmt.Sprintf("%q: want an absolute path or ~/…", dir)}
 		}
+	}
+	if err := checkRequired(c.RequireSkills); err != nil {
+		return err
 	}
 	for i, t := range c.Trust {
 		if rest, ok := strings.CutPrefix(t, "~"); ok && user != "" && (rest == "" || rest[0] == '/') {

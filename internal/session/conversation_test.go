@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -36,11 +37,11 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	cutcalls … · filteredcalls …              the same, cut by the output limit or withheld by the provider
 //	fail CLASS [STATUS] [after=D]             the try fails
 //	tool N ok|error TEXT                      the N-th call of the batch ends
-//	skill N NAME TYPE                         … and activates a skill
 //	abort · resume · tick D                   D passes
 //	crash [N] [WHY]                           the process dies; N entries of the last commit survive; reopened
 //	request · state · updates                 show the next request, the state, the last commit's updates
 //	date D · agents TEXT · catalog TEXT       the session facts from now on
+//	(those of protocol_verbs_test.go)         skills, requirements, artifact updates
 //
 // Each commit is also cut at every entry (prefix property), and the live
 // state is compared with the fold of the entries (equality property).
@@ -87,6 +88,7 @@ type conversation struct {
 	env     Env
 	last    Commit
 	rules   map[string]Judgement
+	files   []skill.File // of the catalog
 }
 
 func testDecls() []llm.Tool {
@@ -144,6 +146,9 @@ func (c *conversation) refold() {
 // do carries out one line and returns what it led to.
 func (c *conversation) do(line string) string {
 	verb, rest, _ := strings.Cut(line, " ")
+	if out, known := c.protocolVerb(verb, rest); known {
+		return out
+	}
 	switch verb {
 	case "limits":
 		return c.limits(rest)
@@ -204,10 +209,6 @@ func (c *conversation) event(verb, rest string) Event {
 	case "tool":
 		n, outcome, text := threeWords(rest)
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
-	case "skill":
-		n, name, typ := threeWords(rest)
-		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + name,
-			Skills: []transcript.SkillFact{{Name: name, Type: typ, Digest: "d-" + name}}}}
 	case "approve":
 		choice, reason, _ := strings.Cut(b, " ")
 		id, err := transcript.ParseID(a)
@@ -401,7 +402,7 @@ func describe(e transcript.Entry) string {
 	case *transcript.Approval:
 		return fmt.Sprintf("%s of %s for %s: %s by %s", k, b.Ask, b.Call, b.Choice, b.By)
 	case *transcript.Intent:
-		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", k, b.Call, b.Tool, b.Lock))
+		return strings.TrimSpace(strings.Join(append([]string{k, b.Call, b.Tool, b.Lock}, b.Skills...), " "))
 	case *transcript.Result:
 		first, _, _ := strings.Cut(b.Text, "\n")
 		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)

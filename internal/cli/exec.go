@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/google/uuid"
@@ -69,6 +70,11 @@ func (c *execCmd) Run(a *app) error {
 	return err
 }
 
+// garbage is by how many percent the heap of a run may grow before it is
+// collected. A turn allocates much and keeps little, and the heap is small:
+// half as many collections for a few megabytes.
+const garbage = 200
+
 func (c *execCmd) exec(a *app, out output) (int, error) {
 	if c.Steer != "" {
 		return c.steer(a)
@@ -78,6 +84,9 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 		return 0, err
 	}
 	catchPipe()
+	if a.env("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 	l, err := c.open(a, out, prompt)
 	if err != nil {
 		return 0, err

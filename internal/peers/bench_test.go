@@ -20,7 +20,9 @@ func BenchmarkPeers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pi, err := Install(b.Context(), filepath.Join(top, ".cache", "peers"))
+	dir := filepath.Join(top, ".cache", "peers")
+	fmt.Printf("Pi and its Node come from npm into %s, unless they are there.\n", dir)
+	pi, err := Install(b.Context(), dir)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -119,25 +119,38 @@ func inAny(dirs []string, path string) bool {
 }
 
 // realPath resolves the symlinks of the part of a path that exists.
-func realPath(abs string) string {
-	abs = filepath.Clean(abs)
-	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if dir == filepath.Dir(dir) {
-			return abs
+func realPath(abs string) string { return realPaths{}.of(filepath.Clean(abs)) }
+
+// realPaths are the real paths of clean absolute ones. Each folder on the way
+// is looked at once, however many paths lead through it.
+type realPaths map[string]string
+
+func (m realPaths) of(abs string) string {
+	if real, ok := m[abs]; ok {
+		return real
+	}
+	dir := filepath.Dir(abs)
+	if dir == abs {
+		return abs
+	}
+	real := filepath.Join(m.of(dir), filepath.Base(abs))
+	if info, err := os.Lstat(real); err == nil && info.Mode().Type() == os.ModeSymlink {
+		if target, err := filepath.EvalSymlinks(real); err == nil {
+			real = target
 		}
 	}
+	m[abs] = real
+	return real
 }
 
 // withReal adds to each path the one with symlinks resolved, if it differs.
 func withReal(paths []string) []string {
 	var out []string
+	reals := realPaths{}
 	for _, p := range paths {
 		p = filepath.Clean(p)
 		out = append(out, p)
-		if real := realPath(p); real != p {
+		if real := reals.of(p); real != p {
 			out = append(out, real)
 		}
 	}

@@ -21,7 +21,7 @@ type demoCmd struct {
 func (demoCmd) Help() string {
 	return `Runs a scripted session on a small sample repository: the model's words come from a file, and everything else is real, as in gamma exec. It shows a skill with its checklist, a task list, parallel tools, a progress message, and a yield that waits for your answer. The sample folder and the session stay, so that you can look at them and answer.
 
-Examples:
+Example:
   gamma demo
   gamma demo --story forgery`
 }

@@ -87,6 +87,10 @@ type Env struct {
 	// Permit judges a call by the rules in force. Where nobody can answer an
 	// ask, it says Deny.
 	Permit func(tool string, args json.RawMessage) Judgement
+
+	// batch keeps what decideSkills said, for one pass over a batch: a state
+	// that doesn't change meanwhile gives the same answer.
+	batch *map[string]decided
 }
 
 // FactsNow are the present session facts.

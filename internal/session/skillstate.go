@@ -45,6 +45,16 @@ func (s *State) inForce() []skill.Active {
 // whole batch, also at calls that are closed, so that a commit that was cut
 // between two of them is continued in the same way.
 func (s *State) skillCalls(env Env) map[string]decided {
+	if env.batch == nil {
+		return s.decideSkills(env)
+	}
+	if *env.batch == nil {
+		*env.batch = s.decideSkills(env)
+	}
+	return *env.batch
+}
+
+func (s *State) decideSkills(env Env) map[string]decided {
 	var ids, names []string
 	for _, c := range s.Calls {
 		if c.Name != "skill" {

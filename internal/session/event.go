@@ -88,9 +88,7 @@ type Env struct {
 	// ask, it says Deny.
 	Permit func(tool string, args json.RawMessage) Judgement
 
-	// batch keeps what decideSkills said, for one pass over a batch: a state
-	// that doesn't change meanwhile gives the same answer.
-	batch *map[string]decided
+	memo *memo // nil: nothing is remembered
 }
 
 // FactsNow are the present session facts.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 // BenchmarkK5_LargestBatch: an answer with as many skill calls as are run, half
@@ -21,6 +23,25 @@ func BenchmarkK5_LargestBatch(b *testing.B) {
 	ev := c.event("calls", strings.Join(calls, " ;; "))
 	for b.Loop() {
 		if out := Decide(c.s.Clone(), ev, c.env); len(out.Entries) != 1+maxBatch {
+			b.Fatalf("%d entries", len(out.Entries))
+		}
+	}
+}
+
+// BenchmarkK8_LargePrompt: a batch of refused calls behind a prompt of 4 MiB.
+func BenchmarkK8_LargePrompt(b *testing.B) {
+	c := newConversation(b)
+	c.do("require red \\bdeck\\b")
+	ev := Arrives{transcript.Arrive{AID: "p1", Class: transcript.ClassPrompt, Human: true, Text: strings.Repeat("all work and no play ", 200_000) + "deck"}}
+	s := Decide(c.s, ev, c.env).Next
+	var calls []string
+	for range maxBatch {
+		calls = append(calls, `read {"path":"a"}`)
+	}
+	c.s = s
+	answer := c.event("calls", strings.Join(calls, " ;; "))
+	for b.Loop() {
+		if out := Decide(s.Clone(), answer, c.env); len(out.Entries) != 2+maxBatch {
 			b.Fatalf("%d entries", len(out.Entries))
 		}
 	}

@@ -69,6 +69,9 @@ func updates(s *State, e transcript.Entry) []Update {
 	}
 	switch b := e.Body.(type) {
 	case *transcript.Arrive:
+		if s.told(Arrival{e.ID, *b}) {
+			break // it never waits
+		}
 		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, Parts: textParts(b.Text)})
 	case *transcript.Deliver:
 		p.deliver(b)

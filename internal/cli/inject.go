@@ -28,6 +28,10 @@ type injectCmd struct {
 	JSON    bool     `name:"json" help:"Print the receipt as JSON."`
 }
 
+// maxInjection is how many bytes a text may have, running session or not: with
+// its escapes it must fit into the body of a request.
+const maxInjection = wire.MaxBody / 2
+
 // Help is the long help.
 func (injectCmd) Help() string {
 	return `Tells a session something: into the running one if a process owns it, else into its directory, where it waits for the next one. system_* kinds are the harness's words, the others are carried as data. It is on disk when the command returns.
@@ -41,11 +45,14 @@ Examples:
 func (c *injectCmd) Run(a *app) error {
 	text := strings.Join(c.Text, " ")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxBody+1))
+		b, err := io.ReadAll(io.LimitReader(a.stdin, maxInjection+1))
 		if err != nil {
 			return fmt.Errorf("text from standard input: %w", err)
 		}
 		text = string(b)
+	}
+	if len(text) > maxInjection {
+		return usagef("the text has more than %d bytes, which is all that an injection may have: put it into a file and name it", maxInjection)
 	}
 	if c.ID == "" {
 		c.ID = uuid.NewString()
@@ -168,6 +175,9 @@ func (c *execCmd) steer(a *app) (int, error) {
 	if c.Resume == "" || len(c.Prompt) > 0 {
 		return 0, usagef("--steer goes with --resume ID and without a prompt")
 	}
+	if strings.TrimSpace(*c.Steer) == "" {
+		return 0, usagef("--steer is empty: say what to tell the session")
+	}
 	home, err := a.home()
 	if err != nil {
 		return 0, err
@@ -177,7 +187,7 @@ func (c *execCmd) steer(a *app) (int, error) {
 		return 0, err
 	}
 	done, err := toOwner(a.ctx, home.Dir(), id, func(ctx context.Context, cl *owner.Client) (wire.Accepted, error) {
-		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: c.Steer})
+		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: *c.Steer})
 	})
 	if errors.Is(err, owner.ErrNotLive) {
 		return 0, fmt.Errorf("session %s isn't running, so it can't be steered; go on with: %s exec --resume %s \"…\"", id, program(), id)

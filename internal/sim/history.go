@@ -77,7 +77,7 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 	w.disk = &disk{w: w}
 	w.odds = draw(w)
 	w.env = session.Env{Tools: k.tools, Prefix: k.prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Limits: w.odds.limits,
-		Permit: w.permit}
+		Permit: w.permit, Answerable: true}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
 	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
 	for _, d := range k.tools.Decls {

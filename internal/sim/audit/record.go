@@ -19,7 +19,8 @@ type Record struct {
 	Asked    string   // a tool that asks; "" for none
 	Grace    time.Duration
 
-	AskedOnce bool // a yes to Asked is good from then on
+	AskedUntil time.Time // when the rule that asks went; zero: never
+	AskedOnce  bool      // a yes to Asked is good from then on
 }
 
 // Segment is the bytes of an owner's file.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
 
@@ -20,6 +21,8 @@ type Config struct {
 	Settings llm.Settings
 	Tools    Tools
 	Env      func(now time.Time) session.Env
+	// With is what the owner brings: it arrives before anything else happens.
+	With []transcript.Arrive
 	// Publish is called from the session's goroutine, in order. It must return
 	// soon, and must not call Send, View or Close.
 	Publish func(Published)
@@ -195,7 +198,10 @@ func (a *Agent) wake() error {
 	if a.actor.State.Tasks.Revision > 0 {
 		a.actor.WriteTodo()
 	}
-	_, err := a.actor.Handle(session.Wake{})
+	replies, err := a.actor.Handle(session.Wake{With: a.cfg.With})
+	if err == nil && replies[0].Err != nil {
+		return replies[0].Err
+	}
 	return err
 }
 

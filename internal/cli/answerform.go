@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/wire"
 )
 
@@ -16,10 +17,14 @@ import (
 // reads it.
 const maxSchema = 64 << 10
 
-// answerForm reads the file of --output-schema; "" means none.
-func answerForm(cwd, file string) (*session.AnswerForm, error) {
-	if file == "" {
+// answerForm reads the file of --output-schema; nil means none.
+func answerForm(cwd string, flag *string) (*session.AnswerForm, error) {
+	if flag == nil {
 		return nil, nil
+	}
+	file := *flag
+	if file == "" {
+		return nil, usagef("--output-schema is empty: name a file")
 	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(cwd, file)
@@ -44,23 +49,11 @@ func answerForm(cwd, file string) (*session.AnswerForm, error) {
 	return f, nil
 }
 
-// tellForm tells the model, with the prompt, how its final words must be. The
-// same form is told once in a session.
-func (l *live) tellForm(prompt *string) error {
-	f := l.env.Answer
-	if f == nil || prompt == nil {
-		return nil
-	}
+// formNote tells the model how its final words must be. The same form is told
+// once in a session.
+func formNote(f *session.AnswerForm) (transcript.Arrive, error) {
 	sum := sha256.Sum256([]byte(f.Note()))
-	in, err := session.Inject("output-schema:"+hex.EncodeToString(sum[:]), session.SystemNote, f.Note())
-	if err != nil {
-		return err
-	}
-	r, err := l.agent.Send(l.app.ctx, session.Arrives{Arrive: in})
-	if err == nil && r.Err != nil {
-		err = r.Err
-	}
-	return err
+	return session.Inject("output-schema:"+hex.EncodeToString(sum[:]), session.SystemNote, f.Note())
 }
 
 // badOutput is the reason of a result whose text doesn't fit.

@@ -16,12 +16,12 @@ import (
 
 // approveCmd is gamma approve.
 type approveCmd struct {
-	Session  string `arg:"" help:"Session id, or a unique part of it."`
-	Approval string `arg:"" optional:"" help:"Id of the approval; without it, those that wait are listed."`
-	Deny     bool   `help:"Say no."`
-	Reason   string `placeholder:"TEXT" help:"Why not; the model reads it."`
-	Digest   string `placeholder:"HEX" help:"Answer only if the arguments have this digest."`
-	JSON     bool   `name:"json" help:"Print JSON."`
+	Session  string  `arg:"" help:"Session id, or a unique part of it."`
+	Approval string  `arg:"" optional:"" help:"Id of the approval; without it, those that wait are listed."`
+	Deny     bool    `help:"Say no."`
+	Reason   string  `placeholder:"TEXT" help:"Why not; the model reads it."`
+	Digest   *string `placeholder:"HEX" help:"Answer only if the arguments have this digest."`
+	JSON     bool    `name:"json" help:"Print JSON."`
 }
 
 // Help is the long help.
@@ -39,7 +39,9 @@ func (c *approveCmd) Run(a *app) error {
 	switch {
 	case c.Reason != "" && !c.Deny:
 		return usagef("--reason goes with --deny")
-	case c.Approval == "" && (c.Deny || c.Digest != ""):
+	case c.Digest != nil && *c.Digest == "":
+		return usagef("--digest is empty: give the digest of the arguments that you saw (gamma approve %s --json shows it)", c.Session)
+	case c.Approval == "" && (c.Deny || c.Digest != nil):
 		return usagef("--deny and --digest need the id of an approval; gamma approve %s lists them", c.Session)
 	}
 	home, err := a.home()
@@ -66,7 +68,10 @@ func (c *approveCmd) Run(a *app) error {
 }
 
 func (c *approveCmd) answer(ctx context.Context, a *app, client *owner.Client) error {
-	d := wire.Decision{Choice: "allow", Reason: c.Reason, Digest: c.Digest}
+	d := wire.Decision{Choice: "allow", Reason: c.Reason}
+	if c.Digest != nil {
+		d.Digest = *c.Digest
+	}
 	if c.Deny {
 		d.Choice = "deny"
 	}

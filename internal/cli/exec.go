@@ -28,8 +28,8 @@ type execCmd struct {
 	Ask          string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). What asks is refused, since nobody can answer gamma exec, unless --wait is given."`
 	Wait         bool     `help:"Let a call that asks wait until somebody answers it with gamma approve."`
 	Plan         bool     `help:"Read-only: refuse whatever could change something."`
-	Steer        string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
-	OutputSchema string   `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
+	Steer        *string  `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
+	OutputSchema *string  `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 }
 
@@ -76,7 +76,7 @@ func (c *execCmd) Run(a *app) error {
 const garbage = 200
 
 func (c *execCmd) exec(a *app, out output) (int, error) {
-	if c.Steer != "" {
+	if c.Steer != nil {
 		return c.steer(a)
 	}
 	prompt, err := c.prompt(a)
@@ -147,10 +147,17 @@ func (l *live) drive(prompt *string) (int, error) {
 	if prompt == nil && l.quiet() {
 		return l.lastResult()
 	}
-	l.start()
-	l.ignore = l.onSignals()
-	if err := l.begin(prompt); err != nil {
+	with, err := l.brings(prompt)
+	if err != nil {
 		return 0, err
+	}
+	signals := catchSignals()
+	l.start(with)
+	l.ignore = l.onSignals(signals)
+	if prompt == nil {
+		if err := l.goOn(); err != nil {
+			return 0, err
+		}
 	}
 	return l.wait()
 }
@@ -176,25 +183,34 @@ func (l *live) lastResult() (int, error) {
 	return code, nil
 }
 
-// begin hands over the prompt, or resumes the interrupted run.
-func (l *live) begin(prompt *string) error {
-	var ev session.Event = session.Resumes{By: "user"}
-	if err := l.tellForm(prompt); err != nil {
-		return err
+// brings is what arrives with this process: the prompt, and before it what its
+// words must fit.
+func (l *live) brings(prompt *string) ([]transcript.Arrive, error) {
+	if prompt == nil {
+		return nil, nil
 	}
-	if prompt != nil {
-		ev = session.Arrives{Arrive: transcript.Arrive{AID: uuid.NewString(), Class: transcript.ClassPrompt, Human: true, Text: *prompt}}
-	} else if !l.state.Interrupted() {
-		return nil // what waits has started by itself
+	var out []transcript.Arrive
+	if l.env.Answer != nil {
+		note, err := formNote(l.env.Answer)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, note)
 	}
-	r, err := l.agent.Send(l.app.ctx, ev)
-	if err != nil {
-		return err
+	return append(out, transcript.Arrive{AID: uuid.NewString(), Class: transcript.ClassPrompt, Human: true, Text: *prompt}), nil
+}
+
+// goOn resumes the interrupted run; without one, what waits has started by
+// itself.
+func (l *live) goOn() error {
+	if !l.interrupted {
+		return nil
 	}
-	if r.Err != nil {
-		return r.Err
+	r, err := l.agent.Send(l.app.ctx, session.Resumes{By: "user"})
+	if err == nil && r.Err != nil {
+		err = r.Err
 	}
-	return nil
+	return err
 }
 
 // wait returns when the session is idle.

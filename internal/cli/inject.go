@@ -171,6 +171,9 @@ func (c *execCmd) steer(a *app) (int, error) {
 	if c.Resume == "" || len(c.Prompt) > 0 {
 		return 0, usagef("--steer goes with --resume ID and without a prompt")
 	}
+	if strings.TrimSpace(*c.Steer) == "" {
+		return 0, usagef("--steer is empty: say what to tell the session")
+	}
 	home, err := a.home()
 	if err != nil {
 		return 0, err
@@ -180,7 +183,7 @@ func (c *execCmd) steer(a *app) (int, error) {
 		return 0, err
 	}
 	done, err := toOwner(a.ctx, home.Dir(), id, func(ctx context.Context, cl *owner.Client) (wire.Accepted, error) {
-		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: c.Steer})
+		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: *c.Steer})
 	})
 	if errors.Is(err, owner.ErrNotLive) {
 		return 0, fmt.Errorf("session %s isn't running, so it can't be steered; go on with: %s exec --resume %s \"…\"", id, program(), id)

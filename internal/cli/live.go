@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -40,7 +41,9 @@ type live struct {
 	idle      chan struct{}
 	leave     chan struct{}      // the user wants to be gone
 	ignore    func() (came bool) // ends the handling of signals
-	flags     string             // of this run, to be repeated by who goes on
+	// interrupted: when the session was opened, its run waited to be resumed.
+	interrupted bool
+	flags       string // of this run, to be repeated by who goes on
 }
 
 // closeWait is how long a leaving process waits for what it cancelled.
@@ -75,6 +78,9 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 				return l, err
 			}
 		}
+	}
+	if !utf8.ValidString(l.workspace) {
+		return nil, usagef("the name of the folder %q isn't UTF-8, which a transcript can't hold: rename it, or work in another folder", l.workspace)
 	}
 	if fi, err := os.Stat(l.workspace); err != nil || !fi.IsDir() {
 		return nil, fmt.Errorf("the session's folder %s is gone: put it back (or make it with mkdir -p), or start a new session elsewhere", l.workspace)
@@ -161,7 +167,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, wait: c.Wait, plan: c.Plan,
+	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
 		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}
@@ -179,7 +185,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return err
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answer: answer, Window: l.model.limit, Assumed: l.model.window,
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answerable: c.Wait, Answer: answer, Window: l.model.limit, Assumed: l.model.window,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Skills: l.tools.skills.Catalog, Require: require,
 		Facts: session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
@@ -268,11 +274,12 @@ func (l *live) envAt(now time.Time) session.Env {
 	return env
 }
 
-// start brings the session to life.
-func (l *live) start() {
+// start brings the session to life, with what arrives at once.
+func (l *live) start(with []transcript.Arrive) {
+	l.interrupted = l.state.Interrupted()
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
 	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
-		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
+		Tools: l.tools, Env: l.envAt, With: with, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
 	l.serve()
 }
 
@@ -287,12 +294,17 @@ func (l *live) publish(p agent.Published) {
 	}
 }
 
+// catchSignals keeps the signals that onSignals will take.
+func catchSignals() chan os.Signal {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return signals
+}
+
 // onSignals: the first interrupt aborts the run; a second one, or a
 // termination, leaves at once with the run interrupted on disk.
-func (l *live) onSignals() (stop func() (came bool)) {
-	signals := make(chan os.Signal, 4)
+func (l *live) onSignals(signals chan os.Signal) (stop func() (came bool)) {
 	came := false
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -361,6 +373,20 @@ func (c *execCmd) repeated(had, name string) string {
 	}
 	for _, t := range c.Deny {
 		b.WriteString(" --deny " + quoted(t))
+	}
+	if c.Ask != "" && c.Ask != "auto" {
+		b.WriteString(" --ask " + c.Ask)
+	}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"--wait", c.Wait}, {"--plan", c.Plan}} {
+		if f.on {
+			b.WriteString(" " + f.name)
+		}
+	}
+	if c.OutputSchema != nil {
+		b.WriteString(" --output-schema " + quoted(*c.OutputSchema))
 	}
 	if c.MaxTurns != nil {
 		fmt.Fprintf(&b, " --max-turns %d", *c.MaxTurns)

@@ -33,7 +33,6 @@ type permitConfig struct {
 	rules       []ruleConfig
 	allow, deny []string // --allow, --deny
 	ask         string   // --ask
-	wait        bool     // --wait: somebody may answer what asks
 	plan        bool
 	sandboxed   bool
 	workspace   string
@@ -41,8 +40,7 @@ type permitConfig struct {
 	skills      []string
 }
 
-// permit builds the permission of a run. Where nobody waits for answers, what
-// would ask is denied.
+// permit builds the permission of a run.
 func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage) session.Judgement, error) {
 	rules, err := c.read(box)
 	if err != nil {
@@ -62,10 +60,8 @@ func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage)
 		switch {
 		case v.Do == permission.Allow:
 			return session.Judgement{Do: session.Allow}
-		case v.Do == permission.Ask && c.wait:
-			return session.Judgement{Do: session.Ask, Rule: v.Rule, Once: v.Once}
 		case v.Do == permission.Ask:
-			return session.Judgement{Do: session.Deny, Rule: "nobody can be asked here, and it would have to be asked for: " + v.Rule +
+			return session.Judgement{Do: session.Ask, Rule: v.Rule, Once: v.Once, Nobody: "nobody can be asked here, and it would have to be asked for: " + v.Rule +
 				". The user can allow it with --allow " + tool + " or --allow '" + tool + "(PATTERN)', or answer it with --wait"}
 		}
 		return session.Judgement{Do: session.Deny, Rule: v.Rule}

@@ -72,7 +72,7 @@ func TestE41_BC27_MemoryIsBounded(t *testing.T) {
 		make       func(t *testing.T, f *os.File)
 		want       string // in the result
 	}{
-		{"E41 a sparse file of 1 GiB", "{name: read, args: {path: file}}", func(t *testing.T, f *os.File) { grow(t, f, 1<<30) }, "binary"},
+		{"E41 a sparse file of 1 GiB", "{name: read, args: {path: file}}", func(t *testing.T, f *os.File) { sparse(t, f, 1<<30) }, "binary"},
 		{"E41 a line of 50 MB", "{name: read, args: {path: file}}", func(t *testing.T, f *os.File) { fill(t, f, "x", 50_000_000) }, "xxx"},
 		{"E41 behind a line of 50 MB", "{name: read, args: {path: file, offset: 2}}", func(t *testing.T, f *os.File) { fill(t, f, "x", 50_000_000); fill(t, f, "\nthe end\n", 9) }, "the end"},
 		{"E41 300 MB of lines, at the end", "{name: read, args: {path: file, offset: 30000000}}", func(t *testing.T, f *os.File) { fill(t, f, "123456789\n", 300_000_000) }, "123456789"},
@@ -107,7 +107,7 @@ func TestE41_BC27_MemoryIsBounded(t *testing.T) {
 	}
 }
 
-func grow(t *testing.T, f *os.File, size int64) {
+func sparse(t *testing.T, f *os.File, size int64) {
 	t.Helper()
 	if err := f.Truncate(size); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,6 +26,9 @@ func NewAnswerForm(raw []byte) (*AnswerForm, error) {
 	if err := json.Compact(&compact, raw); err != nil {
 		return nil, errors.New("it isn't JSON: " + jsonFault(string(raw)))
 	}
+	if deeper(raw, maxFormDepth) {
+		return nil, fmt.Errorf("it is nested deeper than %d levels", maxFormDepth)
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
@@ -44,6 +48,23 @@ func NewAnswerForm(raw []byte) (*AnswerForm, error) {
 		return nil, err
 	}
 	return &AnswerForm{schema, compact.String()}, nil
+}
+
+// maxFormDepth is how deep a schema may be nested: the time that it takes to
+// read one grows fast with it.
+const maxFormDepth = 64
+
+// deeper reports whether valid JSON is nested deeper than n levels.
+func deeper(raw []byte, n int) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(raw))
+	for {
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+		if d.StackDepth() > n {
+			return true
+		}
+	}
 }
 
 // innermost puts the causes of a nested error, which stand on lines of their

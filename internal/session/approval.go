@@ -28,6 +28,8 @@ const (
 type Judgement struct {
 	Do   Do
 	Rule string // that decided; of Deny, what the model and people read
+	// Nobody is what the model and people read where nobody can answer.
+	Nobody string
 	// Once names the kind of call for which a person's yes is good until the
 	// session ends; "" if each call is asked for.
 	Once string
@@ -38,25 +40,42 @@ type Judgement struct {
 // may go on (or waits for an answer).
 func (s *State) permission(c *Call, args json.RawMessage, env Env) transcript.Body {
 	j := env.Permit(c.Name, args)
-	if j.Do == Ask && j.Once != "" && s.Granted[j.Once] && !mutant("GrantForgotten") {
+	granted := func(once string) bool { return once != "" && s.Granted[once] && !mutant("GrantForgotten") }
+	if j.Do == Ask && granted(j.Once) {
 		j.Do = Allow
 	}
 	switch {
 	case j.Do == Deny && !mutant("DeniedRuns"):
 		return denied(c, j.Rule, "")
+	case c.Asked() && granted(c.Ask.Once):
+		return &transcript.Approval{Ask: c.AskID, Call: c.ID, Digest: c.Ask.Digest, Choice: transcript.ApprovalAllow, By: byGrant}
+	case !env.Answerable && (j.Do == Ask && c.Approval == nil || c.Asked()) && !mutant("AskSkipped") && !mutant("OpenAskRuns"):
+		return denied(c, nobody(c, j), "")
 	case c.Approval != nil && c.Approval.Choice == transcript.ApprovalDeny && !mutant("NoIgnored"):
 		return denied(c, "the user said no: "+c.Ask.Rule, c.Approval.Reason)
 	case j.Do == Ask && c.Ask == nil && !mutant("AskSkipped"):
 		return &transcript.Ask{Run: s.Run.ID, Call: c.ID, Tool: c.Name, Digest: argsDigest(c.Call), Rule: j.Rule, Once: j.Once}
-	case j.Do == Allow && c.Asked():
-		return &transcript.Approval{Ask: c.AskID, Call: c.ID, Digest: c.Ask.Digest, Choice: transcript.ApprovalAllow, By: byRules}
+	case j.Do == Allow && c.Asked() && mutant("OpenAskRuns"):
+		return &transcript.Approval{Ask: c.AskID, Call: c.ID, Digest: c.Ask.Digest, Choice: transcript.ApprovalAllow, By: byGrant}
 	}
 	return nil
 }
 
-// byRules: the rules of a later owner, or a yes to another call of the same
-// kind, allow what was asked for.
-const byRules = "rules"
+// byGrant: a yes to another call of the same kind allows what was asked for.
+// The rules of a later owner don't: what a person was asked for, a person
+// answers.
+const byGrant = "grant"
+
+// nobody says why a call that asks isn't run where nobody can answer.
+func nobody(c *Call, j Judgement) string {
+	switch {
+	case j.Do == Ask && j.Nobody != "":
+		return j.Nobody
+	case c.Ask != nil:
+		return "it waits for an answer to approval " + c.AskID.String() + ", which nobody can give here (" + c.Ask.Rule + ")"
+	}
+	return "it must be asked for, and nobody can be asked here: " + j.Rule
+}
 
 // denied closes a call that a rule or a person refuses.
 func denied(c *Call, rule, reason string) *transcript.Result {

@@ -29,6 +29,8 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	limits turns=N wall=D tokens=N window=N   set limits
 //	deny TOOL · ask TOOL [once] · allow TOOL  what the rules say of a tool from now on
 //	form SCHEMA                               the final words must fit it
+//	headless                                  from now on nobody can answer an ask
+//	wake ID TEXT                              the process dies; the next owner brings a prompt
 //	approve ENTRY allow|deny [REASON]         a person answers an ask
 //	prompt ID TEXT · steer ID TEXT            a person speaks
 //	inject ID KIND TEXT                       an injection
@@ -112,7 +114,7 @@ func newConversation(t testing.TB) *conversation {
 	c := &conversation{t: t, rules: map[string]Judgement{}}
 	c.env = Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
 		Facts:  FactsNow{Date: "2026-11-30"},
-		Permit: c.permit}
+		Permit: c.permit, Answerable: true}
 	c.store(&transcript.Open{Segment: 1, Why: transcript.OpenStart})
 	c.store(&transcript.Session{Session: "s1", Schema: 1, Variant: "base", Mark: "MARK", Workspace: "/w", Digests: prefix.Digests})
 	c.refold()
@@ -159,6 +161,8 @@ func (c *conversation) do(line string) string {
 	case "ask":
 		tool, once, _ := strings.Cut(rest, " ")
 		c.rules[tool] = Judgement{Do: Ask, Rule: "ask " + tool, Once: strings.Replace(once, "once", tool, 1)}
+	case "headless":
+		c.env.Answerable = false
 	case "form":
 		form, err := NewAnswerForm([]byte(rest))
 		if err != nil {
@@ -179,6 +183,11 @@ func (c *conversation) do(line string) string {
 		return c.updates()
 	case "crash":
 		return c.crash(rest)
+	case "wake":
+		id, text, _ := strings.Cut(rest, " ")
+		c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenStart})
+		c.refold()
+		return c.decide(Wake{[]transcript.Arrive{{AID: id, Class: transcript.ClassPrompt, Human: true, Text: text}}})
 	default:
 		return c.decide(c.event(verb, rest))
 	}
@@ -320,8 +329,10 @@ func (c *conversation) equal() {
 func (c *conversation) prefixes(before int, ev Event) {
 	c.t.Helper()
 	own := 1
-	switch ev.(type) {
-	case Tick, Wake:
+	switch ev := ev.(type) {
+	case Wake:
+		own = len(ev.With)
+	case Tick:
 		own = 0
 	}
 	for cut := before + own; cut < len(c.entries); cut++ {

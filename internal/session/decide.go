@@ -80,6 +80,12 @@ func stored(e transcript.Entry) transcript.Entry {
 // first appends the event's own entries.
 func (c *commit) first(ev Event) {
 	switch ev := ev.(type) {
+	case Wake:
+		for _, a := range ev.With {
+			if c.arrives(Arrives{a}); c.Reply.Err != nil {
+				return
+			}
+		}
 	case Arrives:
 		c.arrives(ev)
 	case Resumes:

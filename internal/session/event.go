@@ -13,7 +13,11 @@ import (
 type Event interface{ event() }
 
 // Wake: an owner opened the session; its open entry is already in the state.
-type Wake struct{}
+// With are arrivals that the owner brings: all of them stand before anything
+// that they or what waited lead to, so a person's message is delivered with
+// what waited and not behind it (I9). The reply is that of the last one, or of
+// the first one that was refused.
+type Wake struct{ With []transcript.Arrive }
 
 // Arrives: something for the model arrived. The same AID twice is answered
 // with the first outcome; with other words it is a conflict.
@@ -82,10 +86,11 @@ type Env struct {
 	Skills  *skill.Catalog // that can be loaded; nil: none
 	// Require: requests that match need a skill before anything else (K8).
 	Require []Requirement
-	Answer  *AnswerForm // nil: any words may end a run
-	Prefix  Prefix
-	// Permit judges a call by the rules in force. Where nobody can answer an
-	// ask, it says Deny.
+	// Answerable: somebody may answer what asks. Else it is denied.
+	Answerable bool
+	Answer     *AnswerForm // nil: any words may end a run
+	Prefix     Prefix
+	// Permit judges a call by the rules in force.
 	Permit func(tool string, args json.RawMessage) Judgement
 
 	memo *memo // nil: nothing is remembered

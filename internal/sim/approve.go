@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/sim/audit"
@@ -19,6 +20,18 @@ func (w *world) permit(tool string, _ json.RawMessage) session.Judgement {
 		return session.Judgement{Do: session.Ask, Rule: "ask " + tool}
 	}
 	return session.Judgement{Do: session.Allow}
+}
+
+// maybeRelax lets another owner come with rules that ask for nothing.
+func (w *world) maybeRelax() {
+	if w.odds.asked == "" || !w.roll(w.odds.upgrade) {
+		return
+	}
+	w.step("nothing asks any longer")
+	w.totals.Events["relaxed"]++
+	w.odds.asked = ""
+	w.rec.AskedUntil = w.now
+	w.now = w.now.Add(time.Millisecond)
 }
 
 // approve lets a person answer an ask: mostly one that is open, else one that

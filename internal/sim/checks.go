@@ -36,8 +36,8 @@ func (w *world) level() {
 }
 
 // sample checks equality, rest and prefix for the newest commit, which
-// follows seq before.
-func (w *world) sample(before int) {
+// follows seq before. Its first own entries are the event's and are not cut.
+func (w *world) sample(before, own int) {
 	w.totals.Samples++
 	entries, err := w.disk.read(w.disk.own)
 	if err != nil {
@@ -54,10 +54,10 @@ func (w *world) sample(before int) {
 	if c := session.Decide(folded, session.Wake{}, env); len(c.Entries) > 0 {
 		w.violated("rest: a planned state plans %s", c.Entries[0].Kind())
 	}
-	if len(entries)-before < 2 {
+	if len(entries)-before-own < 1 {
 		return
 	}
-	cut := before + 1 + w.rng.IntN(len(entries)-before-1)
+	cut := before + own + w.rng.IntN(len(entries)-before-own)
 	state, err := session.Fold(entries[:cut])
 	if err != nil {
 		w.violated("prefix: %w", err)

@@ -87,7 +87,7 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 	w.odds = draw(w)
 	w.env = session.Env{Tools: k.tools, Prefix: k.prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Limits: w.odds.limits,
 		Skills: k.skills, Require: k.require, Assumed: 4 * skillBudget,
-		Permit: w.permit}
+		Permit: w.permit, Answerable: true}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
 	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
 	w.rec.Skills, w.rec.Budget, w.rec.Needs = k.known, skillBudget, needs()

@@ -90,6 +90,7 @@ func mutants() [][2]string {
 		{"CutCallRuns", "a call of a cut answer runs"},
 		{"DeniedRuns", "a call that a rule refuses runs"},
 		{"AskSkipped", "a call that must be asked for runs at once"},
+		{"OpenAskRuns", "rules that changed answer an open ask"},
 		{"NoIgnored", "a call runs although a person said no"},
 		{"AnsweredTwice", "a second answer to an ask is taken"},
 		{"DigestIgnored", "an answer for other arguments is taken"},

@@ -116,7 +116,7 @@ func expected() map[string]string {
 		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, intent, result, abort, settled",
 		"delivered": "prompt, steer, answer, follow, next",
 		"events": "timer, upgrade, facts, deposit, resume, abort, conflict, repeated, sent again, close, long wait, shared write, " +
-			"approval, stale approval, late answer, late tool report, model answer, model failure, tool report",
+			"approval, stale approval, relaxed, brought, late answer, late tool report, model answer, model failure, tool report",
 		"cases": "skill activated, skill unchanged, skill too large, skills conflict in a batch, skills closed, open steps refused, " +
 			"open steps delivered, gated call, update told by a result, update of what is known, " +
 			"superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, deaf tool, cut call, " +

@@ -121,6 +121,7 @@ func (w *world) open(why transcript.OpenWhy) {
 			return
 		}
 		w.maybeUpgrade()
+		w.maybeRelax()
 		entries, err := w.disk.open(w.now, why)
 		if errors.Is(err, errFull) || errors.Is(err, errIO) {
 			w.step("open: %v", err)
@@ -161,7 +162,34 @@ func (w *world) own(s *session.State) {
 	if s.Tasks.Revision > 0 {
 		w.actor.WriteTodo()
 	}
-	w.handle(session.Wake{})
+	w.wake()
+}
+
+// wake lets the owner begin, sometimes with words that it brings.
+func (w *world) wake() {
+	if w.why == transcript.OpenDeposit || !w.roll(0.15) {
+		w.handle(session.Wake{})
+		return
+	}
+	letters := []*letter{w.write("prompt")}
+	if w.roll(0.5) {
+		letters = []*letter{w.write(w.injection()), w.write("prompt")}
+	}
+	var ev session.Wake
+	for _, l := range letters {
+		w.step("brings %s %s: %s", l.Class, l.AID, l.Text)
+		ev.With = append(ev.With, l.Arrive)
+	}
+	w.totals.Events["brought"]++
+	for _, r := range w.handle(ev) {
+		if r.Err != nil {
+			w.violated("what the owner brings was refused: %w", r.Err)
+		}
+		for _, l := range letters {
+			l.acked = true
+		}
+		w.answered(letters[len(letters)-1], r)
+	}
 }
 
 // environment is what the actor asks for at each event.
@@ -203,7 +231,11 @@ func (w *world) handle(events ...session.Event) []session.Reply {
 	}
 	w.level()
 	if sample {
-		w.sample(before)
+		own := 1
+		if wake, ok := events[0].(session.Wake); ok {
+			own = max(1, len(wake.With))
+		}
+		w.sample(before, own)
 	}
 	w.disk.here("ack.before")
 	return replies

@@ -15,12 +15,18 @@ func (a *auditor) ask(e *entry) {
 		a.fail("approval", e.ID, "%s was asked for or started before", c.id)
 	case a.run.abort != nil || a.cut || a.bad(c):
 		a.fail("approval", e.ID, "%s can't run, so nobody must be asked", c.id)
-	case c.name != a.rec.Asked || a.granted:
+	case !a.asks(e, c) || a.granted:
 		a.fail("approval", e.ID, "no rule asks for %s", c.name)
 	case b.Run != a.run.id || b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]):
 		a.fail("approval", e.ID, "the ask doesn't fit the run and the call")
 	}
 	c.ask = e
+}
+
+// asks reports whether the rules ask for the call at the time of the entry.
+func (a *auditor) asks(e *entry, c *call) bool {
+	until := a.rec.AskedUntil
+	return c.name == a.rec.Asked && (until.IsZero() || !e.Time.After(until))
 }
 
 // approval checks that an answer fits its ask, and is the only one.
@@ -47,7 +53,7 @@ func (a *auditor) permitted(e *entry, c *call) {
 	switch {
 	case c.approval != nil && c.approval.Raw.Choice != "allow":
 		a.fail("approval", e.ID, "%s was refused by %s", c.id, c.approval.ID)
-	case c.name == a.rec.Asked && c.approval == nil && !a.granted:
+	case a.asks(e, c) && c.approval == nil && !a.granted:
 		a.fail("approval", e.ID, "%s asks, and nobody was asked", c.name)
 	case c.ask != nil && c.approval == nil:
 		a.fail("approval", e.ID, "ask %s has no answer", c.ask.ID)

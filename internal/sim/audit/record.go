@@ -22,7 +22,8 @@ type Record struct {
 	Budget   int     // tokens that active skills may have together
 	Needs    []Need
 
-	AskedOnce bool // a yes to Asked is good from then on
+	AskedUntil time.Time // when the rule that asks went; zero: never
+	AskedOnce  bool      // a yes to Asked is good from then on
 }
 
 // Segment is the bytes of an owner's file.

@@ -57,6 +57,7 @@ type grammar struct {
 	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
 	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
 	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
+	Doctor       doctorCmd       `cmd:"" help:"Look at this machine: sandbox, data directory, configuration, keys, model."`
 	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
 	Completion   completionCmd   `cmd:"" help:"Print a script for a shell that completes commands, flags, session ids and skills."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`

@@ -334,8 +334,8 @@ func (b *pageBuilder) settled(x *transcript.Settled) {
 	b.add(kind, "settled: "+string(x.Reason)+detail(x.Detail), "")
 }
 
-// diff reads the unified diff of an edit or a write.
-func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
+// readDiff reads the unified diff in the details of an edit or a write.
+func readDiff(details json.RawMessage) []diffLine {
 	var d struct {
 		Diff string `json:"diff"`
 	}
@@ -343,17 +343,26 @@ func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
 		return nil
 	}
 	var out []diffLine
-	for _, l := range strings.Split(strings.TrimSuffix(d.Diff, "\n"), "\n") {
+	for i, l := range strings.Split(strings.TrimSuffix(d.Diff, "\n"), "\n") {
 		kind := "same"
 		switch {
-		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "@@"):
+		case i < 2 && (strings.HasPrefix(l, "+++ ") || strings.HasPrefix(l, "--- ")), strings.HasPrefix(l, "@@"):
 			kind = "place"
 		case strings.HasPrefix(l, "+"):
 			kind = "new"
 		case strings.HasPrefix(l, "-"):
 			kind = "old"
 		}
-		out = append(out, diffLine{kind, b.clean(l)})
+		out = append(out, diffLine{kind, l})
+	}
+	return out
+}
+
+// diff is readDiff for the page.
+func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
+	out := readDiff(details)
+	for i := range out {
+		out[i].Text = b.clean(out[i].Text)
 	}
 	return out
 }

@@ -75,6 +75,10 @@ func fit(text string, width int) string {
 	}
 	var out []string
 	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "    ") || utf8.RuneCountInString(line) <= width { // four spaces: to be copied
+			out = append(out, line)
+			continue
+		}
 		for i, l := range wrapLine(line, width-len([]rune(bar))) {
 			if i > 0 {
 				l = bar + l

@@ -218,6 +218,28 @@ func (o *textOutput) session(s wire.Session) {
 	o.say(dim, "%s %s · %s · %s", verb, s.Session, shortModel(s.Model), s.Workspace)
 }
 
+// sessionID is the session's, once it is known.
+func (o *textOutput) sessionID() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.id
+}
+
+// aside shows a command that somebody else gives, with the session's id cut
+// to what people type.
+func (o *textOutput) aside(args []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if arg == o.id && len(arg) > timePart {
+			arg = arg[:timePart]
+		}
+		words[i] = quoted(arg)
+	}
+	o.say(dim, "┄ elsewhere: gamma %s", strings.Join(words, " "))
+}
+
 func (o *textOutput) goOn(command string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -173,7 +173,7 @@ func (o *textOutput) say(code, format string, args ...any) {
 // quote prints foreign words that may have several lines, behind a sign of ours.
 func (o *textOutput) quote(code, sign, text string) {
 	first, rest, more := strings.Cut(strings.TrimSpace(o.hide.text(lines(text))), "\n")
-	o.line(code, fit(sign+first, o.width))
+	o.line(code, fit(o.hide.text(sign)+first, o.width))
 	if more {
 		o.line(code, barred(rest, o.width))
 	}

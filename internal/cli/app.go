@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,7 +165,7 @@ func emptyFlag(args []string) string {
 		switch name, value, given := strings.Cut(arg, "="); {
 		case arg == "--":
 			return ""
-		case name != "--resume" && name != "--allow" && name != "--deny" && name != "--model":
+		case !slices.Contains([]string{"--resume", "--allow", "--deny", "--model", "--html", "--output", "--script", "--key"}, name):
 		case given && value == "", !given && i+1 < len(args) && args[i+1] == "":
 			return name
 		}

@@ -205,6 +205,7 @@ func (c sessionShow) Run(a *app) error {
 		return errors.Join(damage, s.err)
 	}
 	if c.Follow {
+		s.live = true
 		return c.follow(a, home, log, func(e transcript.Entry) error { s.entry(e); return s.err })
 	}
 	s.summary(a.price(home, log.Header.Model))

@@ -19,6 +19,7 @@ import (
 type showing struct {
 	a        *app
 	full     bool
+	live     bool  // what is shown happens now
 	err      error // of the output
 	hide     redactor
 	width    int // of the terminal, 0: none
@@ -79,6 +80,10 @@ func (s *showing) entry(e transcript.Entry) {
 		s.say(red, "  ! the model call failed: %s", b.Message)
 		if s.full && b.Partial != "" {
 			s.words(dim, b.Partial)
+		}
+	case *transcript.Intent:
+		if s.live {
+			s.say(dim, "  … %s", s.calls[b.Call])
 		}
 	case *transcript.Ask:
 		s.say(yellow, "  ? %s asks (%s), approval %s", s.calls[b.Call], b.Rule, e.ID.String())

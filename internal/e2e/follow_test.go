@@ -116,16 +116,21 @@ func TestE23_FollowFromOwnerToOwner(t *testing.T) {
 	id := p.readSession().id
 	w := p.watch(t, id, "--entries", "--until", "settled")
 	w.sees(`"intent"`)
-	p.script("version: 1\ndefault: {text: Went on.}\n")
+	p.script("version: 1\nsteps:\n  - {text: first}\n  - {tools: [{name: bash, args: {command: echo again}}]}\ndefault: {text: Went on.}\n")
 	if got := p.run("inject", id, "--kind", "system_note", "between two owners"); got.code != 0 {
 		t.Fatalf("inject: %+v", got)
 	}
 	w.sees("between two owners")
+	human := p.watch(t, id, "--until", "settled")
+	human.sees("left something for the session")
 	if got := p.run("exec", "--json", "--resume", id); got.code != 0 {
 		t.Fatalf("resume: %+v", got)
 	}
 	if code := w.end(); code != 0 {
 		t.Errorf("exit %d", code)
+	}
+	if code := human.end(); code != 0 || !strings.Contains(human.text(), "  … bash echo again\n  ✓ bash echo again\n") {
+		t.Errorf("exit %d, shown:\n%s", code, human.text())
 	}
 	all := p.run("session", "show", id, "--entries").stdout
 	if got := w.text(); !strings.HasPrefix(all, got) || !strings.Contains(got, `"settled"`) {

@@ -179,7 +179,7 @@ func (a *app) fail(err error) int {
 	if a.out != nil {
 		a.out.problem(err)
 	} else {
-		fmt.Fprintln(a.stderr, printable("gamma: "+err.Error()))
+		fmt.Fprintln(a.stderr, problemText(err.Error()))
 	}
 	if a.code != 0 {
 		return a.code

@@ -74,7 +74,7 @@ func (o *jsonOutput) redact(mark string) {
 
 func (o *jsonOutput) session(s wire.Session)  { o.opened = s.Session; o.line(s) }
 func (o *jsonOutput) goOn(string)             {}
-func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, printable("gamma: "+text)) }
+func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, problemText(text)) }
 func (o *jsonOutput) problem(err error)       { o.notice(err.Error()) }
 func (o *jsonOutput) result(r wire.Result)    { o.ended = true; o.line(r) }
 func (o *jsonOutput) broken() <-chan struct{} { return o.out.q.broken }
@@ -272,7 +272,7 @@ func (o *textOutput) notice(text string) {
 func (o *textOutput) problem(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.line("", o.hide.text(printable("gamma: "+err.Error())))
+	o.line("", o.hide.text(problemText(err.Error())))
 }
 
 func (o *textOutput) event(e wire.Event) {

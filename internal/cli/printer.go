@@ -35,6 +35,17 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// problemText is the line "gamma: …" of an error or a notice. Further lines
+// are ours, such as a list of sessions, unless they look like other lines of
+// ours.
+func problemText(text string) string {
+	first, rest, more := strings.Cut(lines(text), "\n")
+	if !more {
+		return "gamma: " + first
+	}
+	return "gamma: " + first + "\n" + guarded(rest)
+}
+
 // single makes one line of foreign text: line breaks become spaces, so that
 // nothing in it can look like a line of ours.
 func single(s string) string {

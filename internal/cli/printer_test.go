@@ -80,6 +80,13 @@ func TestC12_ResultCantImitateOurLines(t *testing.T) {
 	checkOurs(t, "result", err.String(), 3)
 }
 
+func TestC12_ErrorsCantImitateOurLines(t *testing.T) {
+	checkOurs(t, "error", problemText(hostileLines), 1)
+	if got := problemText("several ids:\n  0192f3 a\n  0192f4 b"); got != "gamma: several ids:\n  0192f3 a\n  0192f4 b" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestC12_AnswersKeepTheirLines(t *testing.T) {
 	for in, want := range map[string]string{
 		"One.\n\n- two\n\tthree\n":          "One.\n\n- two\n\tthree\n",

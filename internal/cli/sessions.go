@@ -119,7 +119,7 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short map
 			r[3], r[4] = homely(r[3], "", wide[3]), firstLine(r[4], prompt)
 		}
 		line := fmt.Sprintf("%-*s  %-*s  %-*s  %-*s  %s", wide[0], r[0], wide[1], r[1], wide[2], r[2], wide[3], r[3], r[4])
-		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(printable(strings.ReplaceAll(line, "\n", " ")), " ")); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(single(line), " ")); err != nil {
 			return err
 		}
 	}
@@ -225,9 +225,9 @@ func (a *app) price(home *disk.Home, name string) session.Price {
 // receiptsOf are the receipts of the injections, by their id.
 func receiptsOf(entries []transcript.Entry) map[string]session.Receipt {
 	out := map[string]session.Receipt{}
-	for _, e := range entries {
+	for i, e := range entries {
 		if a, ok := e.Body.(*transcript.Arrive); ok && a.Inject != "" {
-			if r, ok := session.ReceiptOf(entries, a.AID); ok {
+			if r, ok := session.ReceiptOf(entries[i:], a.AID); ok {
 				out[a.AID] = r
 			}
 		}

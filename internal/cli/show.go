@@ -27,6 +27,7 @@ type showing struct {
 	calls    map[string]string // tool and arguments by call id
 	texts    map[transcript.ID]*transcript.Arrive
 	receipts map[string]session.Receipt // of injections, by their id; nil while the session is followed
+	unread   []string                   // injections that were delivered since the last answer
 	tasks    map[string]transcript.Task // as shown
 	sums     totals
 }
@@ -75,6 +76,7 @@ func (s *showing) entry(e transcript.Entry) {
 		}
 	case *transcript.Answer:
 		s.answer(b)
+		s.consumed(e.ID)
 	case *transcript.Fail:
 		s.sums.fail(b)
 		s.say(red, "  ! the model call failed: %s", b.Message)
@@ -164,7 +166,19 @@ func (s *showing) injection(a *transcript.Arrive) {
 		}
 	}
 	s.say(cyan, "  ▸ %s%s (%s)%s", a.Inject, from(a.From), who, receipt)
+	s.unread = append(s.unread, a.Inject)
 	s.words("", a.Text)
+}
+
+// consumed tells, of what happens now, which injections an answer has read. A
+// session that is read as a whole shows that at the injection.
+func (s *showing) consumed(by transcript.ID) {
+	if s.live {
+		for _, kind := range s.unread {
+			s.say(dim, "  · %s is consumed by entry %s", kind, by.String())
+		}
+	}
+	s.unread = nil
 }
 
 func (s *showing) answer(b *transcript.Answer) {

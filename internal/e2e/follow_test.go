@@ -96,7 +96,7 @@ func TestE23_FollowALiveSession(t *testing.T) {
 	if code := entries.end(); code != 0 {
 		t.Errorf("follower of entries: exit %d", code)
 	}
-	for _, want := range []string{"  ✓ bash touch began", "  ▸ artifact_update from report.md (data)\n  │ row 7\n  │   ✓ changed\n", "  │ Done with it.\n── settled: done\n"} {
+	for _, want := range []string{"  ✓ bash touch began", "  ▸ artifact_update from report.md (data)\n  │ row 7\n  │   ✓ changed\n", "  │ Done with it.\n  · artifact_update is consumed by entry ", "\n── settled: done\n"} {
 		if !strings.Contains(human.text(), want) {
 			t.Errorf("no %q in\n%s", want, human.text())
 		}

@@ -201,7 +201,7 @@ func (c sessionShow) Run(a *app) error {
 	for _, n := range log.Notices() {
 		s.say(yellow, "\n%s", n)
 	}
-	if damage != nil {
+	if damage != nil || s.err != nil {
 		return errors.Join(damage, s.err)
 	}
 	if c.Follow {

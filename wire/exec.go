@@ -41,6 +41,7 @@ type Session struct {
 // Type:
 //
 //	queued, message_start, message_end  role, text; of answers also stop, usage, calls;
+//	                                    from, if the sender of an arrival told who it is;
 //	                                    the start of a tool result has no text
 //	message_update                      delta
 //	message_discarded                   the answer in progress was given up
@@ -52,7 +53,7 @@ type Session struct {
 //	agent_start, turn_start, turn_end   –
 //	agent_resume                        by
 //	agent_end, agent_settled            reason, detail, more
-//	injection                           kind, text
+//	injection                           kind, text, from
 //	yield, progress                     message
 //	todo                                tasks
 //	skill                               skill
@@ -81,6 +82,7 @@ type Event struct {
 	Adopted bool            `json:"adopted,omitempty"`
 	By      string          `json:"by,omitempty"`
 	Kind    string          `json:"kind,omitempty"`
+	From    string          `json:"from,omitempty"`
 	Message *Message        `json:"message,omitempty"`
 	Tasks   *Tasks          `json:"tasks,omitempty"`
 	Skill   *Skill          `json:"skill,omitempty"`

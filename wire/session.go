@@ -33,6 +33,7 @@ type Injection struct {
 type Prompt struct {
 	ID      string `json:"id,omitempty"` // idempotency id; the receiver makes one if it is missing
 	Message string `json:"message"`
+	From    string `json:"from,omitempty"` // who speaks, for people; the model isn't told
 }
 
 // Decision is the body of POST /sessions/ID/approvals/APPROVAL: a person's

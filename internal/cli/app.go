@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ type grammar struct {
 	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
 	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
 	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
+	Doctor       doctorCmd       `cmd:"" help:"Look at this machine: sandbox, data directory, configuration, keys, model."`
 	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
 	Completion   completionCmd   `cmd:"" help:"Print a script for a shell that completes commands, flags, session ids and skills."`
 	Version      versionCmd      `cmd:"" help:"Print the version."`
@@ -164,7 +166,7 @@ func emptyFlag(args []string) string {
 		switch name, value, given := strings.Cut(arg, "="); {
 		case arg == "--":
 			return ""
-		case name != "--resume" && name != "--allow" && name != "--deny" && name != "--model":
+		case !slices.Contains([]string{"--resume", "--allow", "--deny", "--model", "--html", "--output", "--script", "--key"}, name):
 		case given && value == "", !given && i+1 < len(args) && args[i+1] == "":
 			return name
 		}
@@ -178,7 +180,7 @@ func (a *app) fail(err error) int {
 	if a.out != nil {
 		a.out.problem(err)
 	} else {
-		fmt.Fprintln(a.stderr, printable("gamma: "+err.Error()))
+		fmt.Fprintln(a.stderr, problemText(err.Error()))
 	}
 	if a.code != 0 {
 		return a.code

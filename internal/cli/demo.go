@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	_ "embed" // the demo's script is a file that people can read
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gamma-harness/gamma/llm"
 )
 
 // demoCmd is gamma demo.
@@ -19,7 +22,7 @@ type demoCmd struct {
 
 // Help is the long help.
 func (demoCmd) Help() string {
-	return `Runs a scripted session on a small sample repository: the model's words come from a file, and everything else is real, as in gamma exec. It shows a skill with its checklist, a task list, parallel tools, a progress message, and a yield that waits for your answer. The sample folder and the session stay, so that you can look at them and answer.
+	return `Runs a scripted session on a small sample repository: the model's words come from a file, and everything else is real, as in gamma exec. It shows a skill with its checklist, a task list, parallel tools, a progress message, words from a second process that arrive in the middle of the run, and a yield that waits for your answer. The sample folder and the session stay, so that you can look at them and answer.
 
 Example:
   gamma demo
@@ -64,7 +67,8 @@ func (c demoCmd) Run(a *app) error {
 	out.say(bold, "User: %s", demoPrompt)
 	inside := *a
 	inside.cwd = dir
-	run := &execCmd{Prompt: []string{demoPrompt}, Model: "script:" + file, Variant: "base", Label: "demo", Allow: []string{"bash"}}
+	run := &execCmd{Prompt: []string{demoPrompt}, Model: "script:" + file, Variant: "base", Label: "demo", Allow: []string{"bash"},
+		around: func(m llm.Model) llm.Model { return &visited{Model: m, at: 3, visit: c.visit(a, out, dir)} }}
 	code, err := run.exec(&inside, out)
 	a.hurry = inside.hurry
 	if err != nil || code == exitInterrupt {
@@ -73,6 +77,70 @@ func (c demoCmd) Run(a *app) error {
 	}
 	c.closing(out, dir, file, code)
 	return nil
+}
+
+// visited is a model during whose answer number at something happens: before
+// it begins, so that what arrives is delivered with the next request.
+type visited struct {
+	llm.Model
+	at    int
+	calls int // a session has one model call at a time
+	visit func(context.Context)
+}
+
+// Stream implements llm.Model.
+func (v *visited) Stream(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (*llm.Response, error) {
+	if v.calls++; v.calls == v.at {
+		v.visit(ctx)
+	}
+	return v.Model.Stream(ctx, req, emit)
+}
+
+// visit returns what other people do during the run: one changes a file and
+// its editor tells the session, the user speaks from a second terminal. Both
+// are processes of their own, which reach the session by its owner's socket.
+func (c demoCmd) visit(a *app, out *textOutput, dir string) func(context.Context) {
+	return func(ctx context.Context) {
+		id := out.sessionID()
+		if err := appendTo(filepath.Join(dir, "README.md"), "- `mean(list)`\n"); err != nil {
+			out.notice(err.Error())
+			return
+		}
+		for _, args := range [][]string{
+			{"inject", id, "--kind", "artifact_update", "--from", "README.md", "mean was added"},
+			{"exec", "--resume", id, "--steer", "Callers must change: say so first."},
+		} {
+			out.aside(args)
+			if err := c.second(ctx, a.cwd, args); err != nil && ctx.Err() == nil {
+				out.notice("the second process failed: " + err.Error())
+			}
+		}
+	}
+}
+
+// second runs gamma as a process of its own. GAMMA_HOME may be relative to
+// our folder, so it starts there.
+func (c demoCmd) second(ctx context.Context, folder string, args []string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, own, args...)
+	cmd.Dir = folder
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said)))
+	}
+	return nil
+}
+
+// appendTo adds to the end of a file.
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
 }
 
 func (c demoCmd) closing(out *textOutput, dir, file string, code int) {

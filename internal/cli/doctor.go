@@ -87,7 +87,7 @@ func (c sessionDoctor) show(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 	if c.JSON {
 		return c.line(a, found, m)
 	}
-	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, printable(fmt.Sprintf(format, args...))) }
+	say := func(format string, args ...any) { fmt.Fprintln(a.stdout, single(fmt.Sprintf(format, args...))) }
 	damaged := 0
 	for _, f := range found.Faults {
 		sign := "✗"

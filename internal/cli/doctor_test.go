@@ -272,14 +272,17 @@ func TestE26_ExportHidesTheMarkAndRunsNothing(t *testing.T) {
 	if n := strings.Count(out, "\n"); n != len(log.Entries) || strings.Contains(out, log.Header.Mark) || !strings.Contains(out, "[mark]") {
 		t.Errorf("%d lines of %d entries; mark: %v", n, len(log.Entries), strings.Contains(out, log.Header.Mark))
 	}
+	s.must(2, "session", "export", "--html", "a", "-o", "b", id)
+	s.must(0, "inject", id, "--kind", "artifact_update", "--from", "report<i>.md", "row 7 <b>")
 	file := filepath.Join(s.dir, "page.html")
-	s.must(0, "session", "export", "--format", "html", "-o", file, id)
+	s.must(0, "session", "export", "--html", file, id)
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := string(b)
-	has(t, page, "first", "second", "I look.", "one &lt;b&gt;", "Done &lt;script&gt;", "class=\"old\"", "class=\"new\"", "not run", "settled: done", "Content-Security-Policy")
+	has(t, page, "first", "second", "I look.", "one &lt;b&gt;", "Done &lt;script&gt;", "class=\"old\"", "class=\"new\"", "not run", "settled: done", "Content-Security-Policy",
+		"artifact_update from report&lt;i&gt;.md · data", "waits to be delivered", "row 7 &lt;b&gt;", `class="md"`)
 	for _, bad := range []string{"<script", "javascript:", "onclick", "<img", "<link", "http://", "https://", log.Header.Mark} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)

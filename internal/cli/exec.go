@@ -10,6 +10,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
 	"github.com/gamma-harness/gamma/wire"
 )
 
@@ -31,6 +32,8 @@ type execCmd struct {
 	Steer        *string  `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
 	OutputSchema *string  `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
+
+	around func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
 }
 
 // Help is the long help.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/owner"
+	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -24,6 +25,7 @@ type sessionExport struct {
 	ID     string `arg:"" help:"Session id, or a unique beginning of it."`
 	Format string `enum:"jsonl,html" default:"jsonl" help:"jsonl: the entries. html: one page for people, without scripts."`
 	Output string `short:"o" placeholder:"FILE" help:"Write to this file instead of standard output."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write a page for people to this file: --format html --output FILE."`
 }
 
 // Help is the long help.
@@ -32,16 +34,22 @@ func (sessionExport) Help() string {
 
 Examples:
   gamma session export 0192f3 > session.jsonl
-  gamma session export --format html -o session.html 0192f3`
+  gamma session export last --html session.html`
 }
 
 // Run exports a session.
 func (c sessionExport) Run(a *app) (err error) {
+	if c.HTML != "" {
+		if c.Output != "" {
+			return usagef("--html names the file already: leave --output out")
+		}
+		c.Format, c.Output = "html", c.HTML
+	}
 	home, err := a.home()
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.ID)
+	id, err := a.findSession(home, c.ID)
 	if err != nil {
 		return err
 	}
@@ -49,6 +57,7 @@ func (c sessionExport) Run(a *app) (err error) {
 	if log == nil {
 		return damage
 	}
+	price := a.price(home, log.Header.Model)
 	if c.Output != "" {
 		file, err := a.absolute(c.Output)
 		if err != nil {
@@ -60,7 +69,7 @@ func (c sessionExport) Run(a *app) (err error) {
 		}
 		to := *a
 		to.stdout = f
-		if err := c.write(&to, log); err != nil {
+		if err := c.write(&to, log, price); err != nil {
 			f.Close()
 			return fmt.Errorf("export to %s: %w", file, err)
 		}
@@ -69,17 +78,17 @@ func (c sessionExport) Run(a *app) (err error) {
 		}
 		return damage
 	}
-	if err := c.write(a, log); err != nil {
+	if err := c.write(a, log, price); err != nil {
 		return err
 	}
 	return damage
 }
 
-func (c sessionExport) write(a *app, log *disk.Log) error {
+func (c sessionExport) write(a *app, log *disk.Log, price session.Price) error {
 	w := bufio.NewWriter(a.stdout)
 	var err error
 	if c.Format == "html" {
-		err = writePage(w, log)
+		err = writePage(w, log, price)
 	} else {
 		err = writeEntries(w, log)
 	}
@@ -114,16 +123,28 @@ func unmarked(s, mark string) string {
 type page struct {
 	Title, ID, Model, Workspace, Variant string
 	From, To                             string
-	Runs, Calls, Failed                  int
+	Runs, Calls, Failed, Breaks          int
 	In, Cached, Out                      int
+	Cost                                 string // "" if nothing tells the price
 	Blocks                               []*block
+	Lists                                []checklist
 }
+
+// checklist is that of a workflow skill, as it stands at the end.
+type checklist struct {
+	Name  string
+	Steps []listStep
+}
+
+type listStep struct{ Sign, Text, Note string }
 
 // block is one piece of the conversation.
 type block struct {
 	Kind  string // class of the element: user, gamma, tool, yield, inject, skill, tasks, fail, rule, facts
 	Title string
 	Text  string
+	HTML  template.HTML // Text as rendered markdown; "" if it is shown as it is
+	Note  string        // beside the title
 	Time  string
 	Entry string
 
@@ -139,19 +160,23 @@ type block struct {
 type diffLine struct{ Kind, Text string }
 
 // writePage writes the page.
-func writePage(w *bufio.Writer, log *disk.Log) error {
-	t, err := template.New("page").Parse(exportPage)
+func writePage(w *bufio.Writer, log *disk.Log, price session.Price) error {
+	t, err := template.New("page").Funcs(template.FuncMap{"words": statusWords}).Parse(exportPage)
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, pageOf(log))
+	return t.Execute(w, pageOf(log, price))
 }
 
+// statusWords is a task's status as people say it.
+func statusWords(status string) string { return strings.ReplaceAll(status, "_", " ") }
+
 // pageOf turns entries into blocks.
-func pageOf(log *disk.Log) *page {
+func pageOf(log *disk.Log, price session.Price) *page {
 	h := log.Header
 	p := &page{ID: log.ID, Model: shortModel(h.Model), Workspace: h.Workspace, Variant: h.Variant, Title: h.Label}
-	b := &pageBuilder{page: p, mark: h.Mark, words: map[transcript.ID]*transcript.Arrive{}, calls: map[string]*block{}}
+	b := &pageBuilder{page: p, mark: h.Mark, words: map[transcript.ID]*transcript.Arrive{}, calls: map[string]*block{},
+		receipts: receiptsOf(log.Entries), sums: newTotals()}
 	for _, e := range log.Entries {
 		b.at = e
 		b.entry(e)
@@ -159,6 +184,7 @@ func pageOf(log *disk.Log) *page {
 	if n := len(log.Entries); n > 0 {
 		p.From, p.To = clock(log.Entries[0].Time), clock(log.Entries[n-1].Time)
 	}
+	b.finish(price, log.Entries)
 	if p.Title == "" {
 		p.Title = "Session " + log.ID
 	}
@@ -173,6 +199,40 @@ type pageBuilder struct {
 	at    transcript.Entry
 	words map[transcript.ID]*transcript.Arrive
 	calls map[string]*block
+
+	receipts map[string]session.Receipt // of injections, by their id
+	sums     totals
+}
+
+// finish adds what is known at the end: what still waits, the checklists, the
+// cost.
+func (b *pageBuilder) finish(price session.Price, entries []transcript.Entry) {
+	for _, e := range entries {
+		if a, waits := b.words[e.ID]; waits {
+			b.at = e
+			b.arrival(a).Note = "waits to be delivered"
+		}
+	}
+	if price != (session.Price{}) {
+		b.page.Cost = fmt.Sprintf("$%.4f", price.Of(b.sums.usage))
+	}
+	for _, k := range b.sums.skills {
+		l := checklist{Name: b.clean(k.Name)}
+		for n, step := range k.Steps {
+			_, sign, note := b.sums.step(k, n)
+			l.Steps = append(l.Steps, listStep{sign, b.clean(step), b.clean(note)})
+		}
+		b.page.Lists = append(b.page.Lists, l)
+	}
+}
+
+// render shows a block's text as markdown if it can be. Entities and emphasis
+// could put the mark together; then it stays text.
+func (b *pageBuilder) render(n *block) {
+	n.HTML = markdown(n.Text)
+	if b.mark != "" && strings.Contains(seen(string(n.HTML)), b.mark) {
+		n.HTML = ""
+	}
 }
 
 // clean makes text fit for the page: no mark, and nothing that could turn the
@@ -201,10 +261,20 @@ func (b *pageBuilder) entry(e transcript.Entry) {
 		b.delivered(x)
 	case *transcript.Resume:
 		b.add("rule", "resumed by "+x.By, "")
+	case *transcript.Request:
+		if x.Break != "" {
+			b.page.Breaks++
+			b.add("fail", "the request doesn't extend the one before it, so the provider's cache is lost: "+x.Break, "")
+		}
+	case *transcript.Ask:
+		b.asked(x)
+	case *transcript.Approval:
+		b.add("rule", fmt.Sprintf("%s: %s by %s%s", b.callTitle(x.Call), x.Choice, x.By, detail(x.Reason)), "")
 	case *transcript.Answer:
 		b.answered(x)
 	case *transcript.Fail:
 		b.page.Failed++
+		b.sums.fail(x)
 		b.add("fail", "the model call failed", x.Message)
 	case *transcript.Result:
 		b.result(x)
@@ -219,6 +289,8 @@ func (b *pageBuilder) opened(x *transcript.Open) {
 	switch {
 	case x.Repair != nil:
 		b.add("rule", "the session's files were damaged and repaired", "")
+	case x.Why == transcript.OpenDeposit:
+		b.add("rule", fmt.Sprintf("process %d on %s left something for the session", x.Owner.PID, x.Owner.Host), "")
 	case x.Segment > 1:
 		b.add("rule", fmt.Sprintf("opened again by process %d on %s", x.Owner.PID, x.Owner.Host), "")
 	}
@@ -230,25 +302,59 @@ func (b *pageBuilder) delivered(x *transcript.Deliver) {
 	}
 	for _, id := range x.Arrivals {
 		a := b.words[id]
-		switch {
-		case a == nil:
+		if a == nil {
 			b.add("fail", "a message that is lost", "")
-		case a.Inject != "":
-			who := "data"
-			if a.Trusted {
-				who = "harness"
-			}
-			b.add("inject", a.Inject+" · "+who, a.Text)
-		case a.Class == transcript.ClassPrompt:
-			b.add("user", "User", a.Text)
-		default:
-			b.add("user", "User · "+string(a.Class), a.Text)
+			continue
 		}
+		delete(b.words, id)
+		b.arrival(a)
 	}
+}
+
+// arrival adds a person's words or an injection.
+func (b *pageBuilder) arrival(a *transcript.Arrive) *block {
+	switch {
+	case a.Inject != "":
+		who := "data"
+		if a.Trusted {
+			who = "harness"
+		}
+		n := b.add("inject", a.Inject+from(a.From)+" · "+who, a.Text)
+		n.Note = b.receipt(a.AID)
+		return n
+	case a.Class == transcript.ClassPrompt:
+		return b.add("user", "User"+from(a.From), a.Text)
+	}
+	return b.add("user", "User"+from(a.From)+" · "+string(a.Class), a.Text)
+}
+
+// receipt tells what became of an injection.
+func (b *pageBuilder) receipt(aid string) string {
+	r, ok := b.receipts[aid]
+	if !ok {
+		return ""
+	}
+	if r.Entry.IsZero() {
+		return string(r.State)
+	}
+	return string(r.State) + " by entry " + r.Entry.String()
+}
+
+// callTitle is the line about a call.
+func (b *pageBuilder) callTitle(id string) string {
+	if n := b.calls[id]; n != nil {
+		return n.Title
+	}
+	return "a call"
+}
+
+func (b *pageBuilder) asked(x *transcript.Ask) {
+	b.add("fail", "asked: "+b.callTitle(x.Call)+" ("+x.Rule+")", "")
 }
 
 func (b *pageBuilder) answered(x *transcript.Answer) {
 	p := b.page
+	b.sums.answer(x)
 	p.In, p.Cached, p.Out = p.In+x.Usage.Input, p.Cached+x.Usage.Cached, p.Out+x.Usage.Output
 	for _, part := range x.Parts {
 		if part.Type == llm.ThinkingPart && part.Text != "" {
@@ -256,7 +362,7 @@ func (b *pageBuilder) answered(x *transcript.Answer) {
 		}
 	}
 	if text := transcript.TextOf(x.Parts); text != "" {
-		b.add("gamma", "Gamma", text)
+		b.render(b.add("gamma", "Gamma", text))
 	}
 	for _, part := range x.Parts {
 		if part.Type == llm.CallPart && part.Call != nil {
@@ -291,8 +397,10 @@ func (b *pageBuilder) result(x *transcript.Result) {
 	n.Open = n.Open || len(n.Diff) > 0 && len(n.Diff) <= 60
 	for _, s := range x.Skills {
 		b.add("skill", "skill "+s.Name+" is active ("+s.Type+")", "")
+		b.sums.skill(s)
 	}
 	if x.Tasks != nil {
+		b.sums.tasks = x.Tasks
 		b.add("tasks", "Tasks", "").Tasks = b.tasks(x.Tasks.Items)
 	}
 	if m := x.Message; m != nil {
@@ -319,9 +427,10 @@ func (b *pageBuilder) message(m *transcript.UserMessage) {
 	}
 	text := m.Text
 	for _, d := range m.Deviations {
+		b.sums.deviate(d)
 		text += "\n\nDeviation: " + deviationLine(d.Skill, d.Step, d.Kind, d.Cause)
 	}
-	b.add("yield", title, text)
+	b.render(b.add("yield", title, text))
 }
 
 func (b *pageBuilder) settled(x *transcript.Settled) {
@@ -331,11 +440,11 @@ func (b *pageBuilder) settled(x *transcript.Settled) {
 	default:
 		kind = "fail"
 	}
-	b.add(kind, "settled: "+string(x.Reason)+detail(x.Detail), "")
+	b.add(kind, "settled: "+string(x.Reason), x.Detail)
 }
 
-// diff reads the unified diff of an edit or a write.
-func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
+// readDiff reads the unified diff in the details of an edit or a write.
+func readDiff(details json.RawMessage) []diffLine {
 	var d struct {
 		Diff string `json:"diff"`
 	}
@@ -343,17 +452,26 @@ func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
 		return nil
 	}
 	var out []diffLine
-	for _, l := range strings.Split(strings.TrimSuffix(d.Diff, "\n"), "\n") {
+	for i, l := range strings.Split(strings.TrimSuffix(d.Diff, "\n"), "\n") {
 		kind := "same"
 		switch {
-		case strings.HasPrefix(l, "+++"), strings.HasPrefix(l, "---"), strings.HasPrefix(l, "@@"):
+		case i < 2 && (strings.HasPrefix(l, "+++ ") || strings.HasPrefix(l, "--- ")), strings.HasPrefix(l, "@@"):
 			kind = "place"
 		case strings.HasPrefix(l, "+"):
 			kind = "new"
 		case strings.HasPrefix(l, "-"):
 			kind = "old"
 		}
-		out = append(out, diffLine{kind, b.clean(l)})
+		out = append(out, diffLine{kind, l})
+	}
+	return out
+}
+
+// diff is readDiff for the page.
+func (b *pageBuilder) diff(details json.RawMessage) []diffLine {
+	out := readDiff(details)
+	for i := range out {
+		out[i].Text = b.clean(out[i].Text)
 	}
 	return out
 }

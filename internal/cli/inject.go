@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -183,7 +184,7 @@ func (c *execCmd) steer(a *app) (int, error) {
 		return 0, err
 	}
 	done, err := toOwner(a.ctx, home.Dir(), id, func(ctx context.Context, cl *owner.Client) (wire.Accepted, error) {
-		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: *c.Steer})
+		return cl.Steer(ctx, wire.Prompt{ID: uuid.NewString(), Message: *c.Steer, From: fmt.Sprintf("another terminal (process %d)", os.Getpid())})
 	})
 	if errors.Is(err, owner.ErrNotLive) {
 		return 0, fmt.Errorf("session %s isn't running, so it can't be steered; go on with: %s exec --resume %s \"…\"", id, program(), id)

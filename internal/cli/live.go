@@ -91,6 +91,9 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if l.model, err = a.chooseModel(c.Model, had.Model, conf); err != nil {
 		return nil, err
 	}
+	if c.around != nil {
+		l.model.model = c.around(l.model.model)
+	}
 	if conf.Budgets.Cost > 0 && l.model.price == (session.Price{}) && !strings.HasPrefix(l.model.name, "script:") {
 		return nil, usagef("budgets.cost is set, but nothing tells what %s costs: set models.%s.price in %s, or leave the budget out",
 			l.model.name, l.model.name, filepath.Join(home.Dir(), "config.yaml"))

@@ -74,7 +74,7 @@ func (o *jsonOutput) redact(mark string) {
 
 func (o *jsonOutput) session(s wire.Session)  { o.opened = s.Session; o.line(s) }
 func (o *jsonOutput) goOn(string)             {}
-func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, printable("gamma: "+text)) }
+func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, problemText(text)) }
 func (o *jsonOutput) problem(err error)       { o.notice(err.Error()) }
 func (o *jsonOutput) result(r wire.Result)    { o.ended = true; o.line(r) }
 func (o *jsonOutput) broken() <-chan struct{} { return o.out.q.broken }
@@ -164,10 +164,24 @@ func (o *textOutput) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// say prints one line of progress; control characters of foreign text can't
-// reach the terminal.
+// say prints one line of progress. Texts among the arguments are foreign: they
+// become one line, and their control characters can't reach the terminal.
 func (o *textOutput) say(code, format string, args ...any) {
-	o.line(code, wrap(o.hide.text(printable(fmt.Sprintf(format, args...))), o.width))
+	o.line(code, fit(o.hide.text(fmt.Sprintf(format, singles(args)...)), o.width))
+}
+
+// quote prints foreign words that may have several lines, behind a sign of ours.
+func (o *textOutput) quote(code, sign, text string) {
+	first, rest, more := strings.Cut(strings.TrimSpace(o.hide.text(lines(text))), "\n")
+	o.line(code, fit(o.hide.text(sign)+first, o.width))
+	if more {
+		o.line(code, barred(rest, o.width))
+	}
+}
+
+// words prints an answer of the model that isn't the last.
+func (o *textOutput) words(text string) {
+	o.line(bold, guarded(wrap(o.hide.text(lines(text)), o.width)))
 }
 
 // line prints a line above the status. o.mu is held, as in say.
@@ -204,6 +218,28 @@ func (o *textOutput) session(s wire.Session) {
 	o.say(dim, "%s %s · %s · %s", verb, s.Session, shortModel(s.Model), s.Workspace)
 }
 
+// sessionID is the session's, once it is known.
+func (o *textOutput) sessionID() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.id
+}
+
+// aside shows a command that somebody else gives, with the session's id cut
+// to what people type.
+func (o *textOutput) aside(args []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if arg == o.id && len(arg) > timePart {
+			arg = arg[:timePart]
+		}
+		words[i] = quoted(arg)
+	}
+	o.say(dim, "┄ elsewhere: gamma %s", strings.Join(words, " "))
+}
+
 func (o *textOutput) goOn(command string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -229,14 +265,14 @@ func shortModel(m string) string {
 func (o *textOutput) notice(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.say(yellow, "! %s", text)
+	o.quote(yellow, "! ", text)
 }
 
 // problem isn't wrapped: it is one line, for whoever looks for it.
 func (o *textOutput) problem(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.line("", o.hide.text(printable("gamma: "+err.Error())))
+	o.line("", o.hide.text(problemText(err.Error())))
 }
 
 func (o *textOutput) event(e wire.Event) {
@@ -250,6 +286,9 @@ func (o *textOutput) event(e wire.Event) {
 		o.fragment(o.hide.event(e).Delta)
 	case session.MessageStart, session.AgentStart:
 		o.wentOn()
+		if e.Role == "user" && e.Kind == "" && e.From != "" { // not what was typed here
+			o.quote(cyan, "▸ the user"+from(e.From)+": ", e.Text)
+		}
 	case session.MessageEnd:
 		o.message(e)
 	case session.MessageDiscarded:
@@ -261,10 +300,10 @@ func (o *textOutput) event(e wire.Event) {
 	case session.SkillActivated:
 		o.say(cyan, "▸ skill %s (%s) is active", e.Skill.Name, e.Skill.Type)
 	case session.Progress:
-		o.say(bold, "» %s", e.Message.Text)
+		o.quote(bold, "» ", e.Message.Text)
 		o.deviations(e.Message)
 	case session.Injected:
-		o.say(cyan, "▸ %s: %s", e.Kind, firstLine(e.Text, 100))
+		o.say(cyan, "▸ %s%s: %s", e.Kind, from(e.From), firstLine(e.Text, 100))
 	case session.Asks:
 		o.asked(e.Asked)
 	case session.Answered:
@@ -278,6 +317,14 @@ func (o *textOutput) event(e wire.Event) {
 	}
 }
 
+// from tells who sent something.
+func from(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " from " + single(name)
+}
+
 // asked shows what waits for a person, and how to answer.
 func (o *textOutput) asked(a *wire.Approval) {
 	o.say(yellow, "? %s %s", a.Tool, shownArgs(a.Args))
@@ -287,7 +334,7 @@ func (o *textOutput) asked(a *wire.Approval) {
 // wentOn: the text of an answer was not the last word.
 func (o *textOutput) wentOn() {
 	if o.pending != "" && !o.live.on {
-		o.say(bold, "%s", o.pending)
+		o.words(o.pending)
 	}
 	o.pending = ""
 }
@@ -300,7 +347,7 @@ func (o *textOutput) message(e wire.Event) {
 	if o.live.on {
 		o.whole(e.Text)
 	} else if len(e.Calls) > 0 && e.Text != "" {
-		o.say(bold, "%s", e.Text)
+		o.words(e.Text)
 		return
 	}
 	o.pending = e.Text
@@ -404,7 +451,7 @@ func (o *textOutput) answer(text string) {
 	}
 	o.erase()
 	if o.outWidth > 0 {
-		text = wrap(printable(text), o.outWidth)
+		text = guarded(wrap(lines(text), o.outWidth))
 	}
 	if o.width > 0 {
 		fmt.Fprintln(o.err) // sets the answer apart

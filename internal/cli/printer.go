@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // printer prints lines of text until one can't be written.
@@ -33,6 +35,17 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// problemText is the line "gamma: …" of an error or a notice. Further lines
+// are ours, such as a list of sessions, unless they look like other lines of
+// ours.
+func problemText(text string) string {
+	first, rest, more := strings.Cut(lines(text), "\n")
+	if !more {
+		return "gamma: " + first
+	}
+	return "gamma: " + first + "\n" + guarded(rest)
+}
+
 // single makes one line of foreign text: line breaks become spaces, so that
 // nothing in it can look like a line of ours.
 func single(s string) string {
@@ -43,4 +56,90 @@ func single(s string) string {
 		}
 		return r
 	}, printable(strings.ReplaceAll(s, "\r\n", "\n")))
+}
+
+// bar stands before lines of foreign text, so that none of them can be taken
+// for a line of ours: those begin with a sign or a word that tells what it is.
+const bar = "  │ "
+
+// singles makes one line of each text among the arguments of a format.
+func singles(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		switch v := a.(type) {
+		case string:
+			out[i] = single(v)
+		case error:
+			out[i] = single(v.Error())
+		default:
+			out[i] = a
+		}
+	}
+	return out
+}
+
+// fit breaks lines that are wider than width (0: any) and puts a bar before
+// what follows a break.
+func fit(text string, width int) string {
+	if width < 20 {
+		return text
+	}
+	var out []string
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "    ") || utf8.RuneCountInString(line) <= width { // four spaces: to be copied
+			out = append(out, line)
+			continue
+		}
+		for i, l := range wrapLine(line, width-len([]rune(bar))) {
+			if i > 0 {
+				l = bar + l
+			}
+			out = append(out, l)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// barred puts a bar before each line of a text.
+func barred(text string, width int) string {
+	return bar + strings.ReplaceAll(wrap(lines(text), width-len([]rune(bar))), "\n", "\n"+bar)
+}
+
+// lines is foreign text that keeps its lines; all kinds of line breaks are
+// one kind then.
+func lines(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)
+	return printable(text)
+}
+
+// guarded puts a bar before those lines of foreign text that could be taken
+// for one of ours. It is for an answer that people read and copy.
+func guarded(text string) string {
+	out := strings.Split(lines(text), "\n")
+	for i, line := range out {
+		if likeOurs(line) {
+			out[i] = bar + line
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// likeOurs reports whether a line begins as one of ours does.
+func likeOurs(line string) bool {
+	line = strings.TrimLeftFunc(line, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.Mn, r) })
+	if line == "" {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(line)
+	if strings.ContainsRune("✓✗?!…▸»☑☒▶⊘☐─━┄│→·", first) {
+		return true
+	}
+	for _, word := range []string{"gamma:", "session 0", "resumed session 0", "resumed by ", "user:", "waiting for you", "answer with:", "go on with:",
+		"stopped by you", "stopped after ", "stopped when ", "stopped at ", "stopped ·", "the last run ", "the run was ended", "the model stopped",
+		"the answer was cut", "what now", "done ·", "needs_human ·", "denied ·", "limit ·", "incomplete ·", "error ·", "locked ·"} {
+		if len(line) >= len(word) && strings.EqualFold(line[:len(word)], word) {
+			return true
+		}
+	}
+	return false
 }

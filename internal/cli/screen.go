@@ -183,7 +183,7 @@ func (o *textOutput) feed(text string) {
 	}
 	o.live.fed += text
 	for _, l := range o.live.flow.add(text) {
-		o.line("", l)
+		o.line("", guarded(l))
 	}
 }
 
@@ -209,7 +209,7 @@ func (o *textOutput) whole(text string) {
 // text.
 func (o *textOutput) flush() bool {
 	for _, l := range o.live.flow.end() {
-		o.line("", l)
+		o.line("", guarded(l))
 	}
 	had := o.live.fed != ""
 	o.live.fed, o.live.cr = "", ""

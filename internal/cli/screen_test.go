@@ -44,7 +44,7 @@ func TestC12_AnswerIsPrintedAsItComes(t *testing.T) {
 		t.Fatal(e)
 	}
 	want := "\nOne two three four five six seven eight\nnine ten.\nThe mark is [mark], you see.\uFFFD[2J\n" +
-		"  ! this answer was broken off and\ndoesn't count\n\nAgain, from the beginning.\ndone · 0 tokens in (0 cached), 0 out\n"
+		"  ! this answer was broken off and\n  │ doesn't count\n\nAgain, from the beginning.\ndone · 0 tokens in (0 cached), 0 out\n"
 	if got := err.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -118,7 +119,7 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short map
 			r[3], r[4] = homely(r[3], "", wide[3]), firstLine(r[4], prompt)
 		}
 		line := fmt.Sprintf("%-*s  %-*s  %-*s  %-*s  %s", wide[0], r[0], wide[1], r[1], wide[2], r[2], wide[3], r[3], r[4])
-		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(printable(strings.ReplaceAll(line, "\n", " ")), " ")); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(single(line), " ")); err != nil {
 			return err
 		}
 	}
@@ -147,23 +148,29 @@ func (c sessionList) lines(a *app, home *disk.Home, infos []disk.Info) error {
 
 type sessionShow struct {
 	ID      string `arg:"" help:"Session id, a unique beginning or end of it, or \"last\": the newest of this folder."`
-	Full    bool   `help:"Also print the outputs of the tools and all that the model was told, whole."`
+	Full    bool   `help:"Also print the outputs of the tools, all of each change, and all that the model was told, whole."`
 	Entries bool   `help:"Print the stored entries as JSON lines, the mark replaced."`
+	Follow  bool   `help:"Go on with what happens: in the process that runs the session, or in the next one that does. Ctrl-C ends it."`
+	Until   string `enum:"settled,never" default:"never" help:"With --follow: settled ends it when no run is left."`
 }
 
 // Help is the long help.
 func (sessionShow) Help() string {
-	return `Shows the conversation, what else the model was told, the tools that ran, how each run ended, and how to go on; also while the session is in use. Nothing is changed.
+	return `Shows the conversation, what else the model was told, injections with what became of them, the tools that ran and what they changed, skills with their checklists, how each run ended, totals, and how to go on; also while the session is in use. Nothing is changed.
 
 Examples:
   gamma session show last
   gamma session show 0192f3c4-7d2a --full
+  gamma session show last --follow --until settled
   gamma session show last --entries | jq -r .kind`
 }
 
 // Run shows a session. What can be read of a damaged one is shown first, then
 // the error.
 func (c sessionShow) Run(a *app) error {
+	if c.Until != "never" && !c.Follow {
+		return usagef("--until goes with --follow")
+	}
 	home, err := a.home()
 	if err != nil {
 		return err
@@ -177,23 +184,78 @@ func (c sessionShow) Run(a *app) error {
 		return damage
 	}
 	if c.Entries {
-		return errors.Join(showEntries(a, log), damage)
+		return c.entries(a, home, log, damage)
 	}
-	s := &showing{a: a, full: c.Full, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
-	s.say("session %s\n%s · %s · variant %s", log.ID, shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
+	s := newShowing(a, c.Full, log.Header.Mark)
+	s.say(bold, "session %s", log.ID)
+	s.say(dim, "%s · %s · variant %s", shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
 	if c.Full {
 		s.system(log.Header)
+	}
+	if !c.Follow {
+		s.receipts = receiptsOf(log.Entries)
 	}
 	for _, e := range log.Entries {
 		s.entry(e)
 	}
 	for _, n := range log.Notices() {
-		s.say("\n%s", n)
+		s.say(yellow, "\n%s", n)
 	}
-	if damage == nil {
-		s.state(home, log)
+	if damage != nil || s.err != nil {
+		return errors.Join(damage, s.err)
 	}
-	return errors.Join(damage, s.err)
+	if c.Follow {
+		s.live = true
+		return c.follow(a, home, log, func(e transcript.Entry) error { s.entry(e); return s.err })
+	}
+	s.summary(a.price(home, log.Header.Model))
+	s.state(home, log)
+	return s.err
+}
+
+// price is what the configuration tells of a model; zero if it tells nothing.
+func (a *app) price(home *disk.Home, name string) session.Price {
+	c, err := loadConfig(home.Dir(), a.env("HOME"))
+	if err != nil {
+		return session.Price{} // other commands tell what is wrong with it
+	}
+	return session.Price(c.Models[name].Price)
+}
+
+// receiptsOf are the receipts of the injections, by their id.
+func receiptsOf(entries []transcript.Entry) map[string]session.Receipt {
+	out := map[string]session.Receipt{}
+	for i, e := range entries {
+		if a, ok := e.Body.(*transcript.Arrive); ok && a.Inject != "" {
+			if r, ok := session.ReceiptOf(entries[i:], a.AID); ok {
+				out[a.AID] = r
+			}
+		}
+	}
+	return out
+}
+
+// entries prints the entries as JSON lines.
+func (c sessionShow) entries(a *app, home *disk.Home, log *disk.Log, damage error) error {
+	if !c.Follow || damage != nil {
+		return errors.Join(showEntries(a, log), damage)
+	}
+	out := newJSONOutput(a.stdout, a.stderr)
+	a.out = out
+	out.redact(log.Header.Mark)
+	print := func(e transcript.Entry) error {
+		b, err := transcript.Encode(e)
+		if err == nil {
+			out.line(json.RawMessage(b))
+		}
+		return err
+	}
+	for _, e := range log.Entries {
+		if err := print(e); err != nil {
+			return err
+		}
+	}
+	return c.follow(a, home, log, print)
 }
 
 func showEntries(a *app, log *disk.Log) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,78 +13,193 @@ import (
 	"github.com/gamma-harness/gamma/llm"
 )
 
-// showing prints entries for people.
+// showing prints entries for people. Lines of ours begin at the left or with
+// two spaces and a sign; all foreign words that have lines of their own stand
+// behind a bar, so nothing in a session can look like a line of ours.
 type showing struct {
-	a     *app
-	full  bool
-	err   error // of the output
-	hide  redactor
-	calls map[string]string // tool and arguments by call id
-	texts map[transcript.ID]*transcript.Arrive
+	a        *app
+	full     bool
+	live     bool  // what is shown happens now
+	err      error // of the output
+	hide     redactor
+	width    int // of the terminal, 0: none
+	paint    func(code, s string) string
+	calls    map[string]string // tool and arguments by call id
+	texts    map[transcript.ID]*transcript.Arrive
+	receipts map[string]session.Receipt // of injections, by their id; nil while the session is followed
+	unread   []string                   // injections that were delivered since the last answer
+	tasks    map[string]transcript.Task // as shown
+	sums     totals
 }
 
-func (s *showing) say(format string, args ...any) {
-	if s.err != nil {
-		return
+func newShowing(a *app, full bool, mark string) *showing {
+	return &showing{a: a, full: full, hide: redactor{mark: mark}, width: widthOf(a.stdout), paint: painter(a.stdout),
+		calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}, tasks: map[string]transcript.Task{}, sums: newTotals()}
+}
+
+// say prints lines of ours. Texts among the arguments become one line.
+func (s *showing) say(code, format string, args ...any) {
+	s.put(code, fit(s.hide.text(fmt.Sprintf(format, singles(args)...)), s.width))
+}
+
+// words prints foreign words with their lines.
+func (s *showing) words(code, text string) {
+	s.put(code, barred(strings.Trim(s.hide.text(text), "\n"), s.width))
+}
+
+func (s *showing) put(code, text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if s.err == nil {
+			_, s.err = fmt.Fprintln(s.a.stdout, s.paint(code, line))
+		}
 	}
-	_, s.err = fmt.Fprintln(s.a.stdout, wrap(s.hide.text(printable(fmt.Sprintf(format, args...))), widthOf(s.a.stdout)))
 }
 
 func (s *showing) entry(e transcript.Entry) {
 	switch b := e.Body.(type) {
 	case *transcript.Open:
-		if b.Segment > 1 {
-			s.say("\n── opened again by process %d on %s, %s", b.Owner.PID, b.Owner.Host, e.Time.Local().Format(time.DateTime))
-		}
+		s.opened(e, b)
 	case *transcript.Arrive:
 		s.texts[e.ID] = b
+	case *transcript.Leaf:
+		s.say(dim, "\n── the conversation goes on behind entry %s (%s)", b.To.String(), b.Why)
 	case *transcript.Facts:
 		s.told(transcript.FactsMessages(b, s.hide.mark)...)
 	case *transcript.Deliver:
-		if b.Early {
-			s.told(transcript.EarlyNote(s.hide.mark))
-		}
-		for _, id := range b.Arrivals {
-			s.arrival(s.texts[id])
-		}
+		s.delivered(e, b)
 	case *transcript.Resume:
-		s.say("── resumed by %s", b.By)
+		s.say(dim, "── resumed by %s", b.By)
+	case *transcript.Request:
+		if b.Break != "" {
+			s.sums.breaks++
+			s.say(yellow, "  ! request %s doesn't extend the one before it, so the provider's cache is lost: %s", e.ID.String(), b.Break)
+		}
 	case *transcript.Answer:
 		s.answer(b)
+		s.consumed(e.ID)
 	case *transcript.Fail:
-		s.say("  ! %s", b.Message)
+		s.sums.fail(b)
+		s.say(red, "  ! the model call failed: %s", b.Message)
 		if s.full && b.Partial != "" {
-			s.say("%s", indented(b.Partial))
+			s.words(dim, b.Partial)
 		}
+	case *transcript.Intent:
+		if s.live {
+			s.say(dim, "  … %s", s.calls[b.Call])
+		}
+	case *transcript.Ask:
+		s.say(yellow, "  ? %s asks (%s), approval %s", s.calls[b.Call], b.Rule, e.ID.String())
+	case *transcript.Approval:
+		s.say(yellow, "  ▸ %s: %s by %s%s", s.calls[b.Call], string(b.Choice), b.By, detail(b.Reason))
 	case *transcript.Result:
 		s.result(b)
 	case *transcript.Abort:
-		s.say("── aborted by %s", b.By)
+		s.say(yellow, "── aborted by %s%s", b.By, detail(b.Why))
+	case *transcript.Label:
+		s.say(dim, "── label: %s", b.Text)
 	case *transcript.Settled:
-		more := ""
-		if b.Adopted {
-			more = ", answer adopted after a crash"
-		}
-		s.say("── settled: %s%s%s", b.Reason, detail(b.Detail), more)
+		s.settled(b)
+	}
+}
+
+func (s *showing) opened(e transcript.Entry, b *transcript.Open) {
+	at := e.Time.Local().Format(time.DateTime)
+	switch {
+	case b.Repair != nil:
+		s.say(yellow, "\n── the files were damaged and repaired, %s", at)
+	case b.Why == transcript.OpenDeposit:
+		s.say(dim, "\n── process %d on %s left something for the session, %s", b.Owner.PID, b.Owner.Host, at)
+	case b.Segment > 1:
+		s.say(dim, "\n── opened again by process %d on %s, %s", b.Owner.PID, b.Owner.Host, at)
+	}
+}
+
+// delivered shows what reached the conversation, in its order.
+func (s *showing) delivered(e transcript.Entry, b *transcript.Deliver) {
+	if b.Run.IsZero() {
+		s.sums.runs++
+		s.say(bold, "\n── run %d, %s", s.sums.runs, e.Time.Local().Format(time.DateTime))
+	}
+	if b.Early {
+		s.told(transcript.EarlyNote(s.hide.mark))
+	}
+	for _, id := range b.Arrivals {
+		s.arrival(s.texts[id])
 	}
 }
 
 func (s *showing) arrival(a *transcript.Arrive) {
 	switch {
 	case a == nil:
+		s.say(yellow, "  ! a message that is lost")
 	case a.Inject != "":
-		s.told(transcript.ArrivalMessages(a, s.hide.mark)...)
+		s.injection(a)
 	default:
-		s.say("\nUser: %s", a.Text)
+		s.say(cyan, "\nUser%s%s", from(a.From), classOf(a.Class))
+		s.words("", a.Text)
 	}
 }
 
+// classOf tells how a person's words were sent, if not as a prompt.
+func classOf(c transcript.Class) string {
+	if c == transcript.ClassPrompt {
+		return ""
+	}
+	return " (" + string(c) + ")"
+}
+
+// injection shows an injection with its receipt.
+func (s *showing) injection(a *transcript.Arrive) {
+	if s.full {
+		s.told(transcript.ArrivalMessages(a, s.hide.mark)...)
+		return
+	}
+	who := "data"
+	if a.Trusted {
+		who = "harness"
+	}
+	receipt := ""
+	if r, ok := s.receipts[a.AID]; ok {
+		receipt = " · " + string(r.State)
+		if !r.Entry.IsZero() {
+			receipt += " by entry " + r.Entry.String()
+		}
+	}
+	s.say(cyan, "  ▸ %s%s (%s)%s", a.Inject, from(a.From), who, receipt)
+	s.unread = append(s.unread, a.Inject)
+	s.words("", a.Text)
+}
+
+// consumed tells, of what happens now, which injections an answer has read. A
+// session that is read as a whole shows that at the injection.
+func (s *showing) consumed(by transcript.ID) {
+	if s.live {
+		for _, kind := range s.unread {
+			s.say(dim, "  · %s is consumed by entry %s", kind, by.String())
+		}
+	}
+	s.unread = nil
+}
+
 func (s *showing) answer(b *transcript.Answer) {
+	s.sums.answer(b)
+	if s.full {
+		for _, p := range b.Parts {
+			if p.Type == llm.ThinkingPart && p.Text != "" {
+				s.say(dim, "\nGamma thinks")
+				s.words(dim, p.Text)
+			}
+		}
+	}
+	s.say(green, "\nGamma, answer %d", s.sums.turns)
 	if text := transcript.TextOf(b.Parts); text != "" {
-		s.say("\nGamma: %s", text)
+		s.words("", text)
+	}
+	if b.Stop == llm.StopLength || b.Stop == llm.StopContent {
+		s.say(red, "  ! the answer was cut: %s", string(b.Stop))
 	}
 	for _, p := range b.Parts {
-		if p.Type == llm.CallPart {
+		if p.Type == llm.CallPart && p.Call != nil {
 			s.calls[p.Call.ID] = s.call(p.Call)
 		}
 	}
@@ -91,10 +207,11 @@ func (s *showing) answer(b *transcript.Answer) {
 
 // call is a line about a call.
 func (s *showing) call(c *llm.Call) string {
+	s.sums.calls++
 	if s.full {
-		return c.Name + " " + c.Arguments
+		return single(c.Name + " " + s.hide.text(c.Arguments))
 	}
-	return c.Name + " " + argLine(s.hide.line(owner.ArgsOf(c.Arguments)), 0)
+	return single(c.Name + " " + argLine(s.hide.line(owner.ArgsOf(c.Arguments)), s.width-len(c.Name)-6))
 }
 
 // told prints what the model was told beside people's words and results.
@@ -102,7 +219,8 @@ func (s *showing) told(ms ...llm.Message) {
 	for _, m := range ms {
 		text := transcript.TextOf(m.Parts)
 		if s.full {
-			s.say("\nThe model was told:\n%s", indented(text))
+			s.say(dim, "\nThe model was told:")
+			s.words(dim, text)
 			continue
 		}
 		tag, body, _ := strings.Cut(strings.Trim(text, "<"), "\n")
@@ -110,7 +228,7 @@ func (s *showing) told(ms ...llm.Message) {
 			body = body[:i]
 		}
 		name, _, _ := strings.Cut(tag, " mark=")
-		s.say("  · told: %s: %s", strings.ReplaceAll(name, `"`, ""), oneLine(s.hide.text(body), 200))
+		s.say(dim, "  · told: %s: %s", strings.ReplaceAll(name, `"`, ""), oneLine(s.hide.text(body), 200))
 	}
 }
 
@@ -123,57 +241,210 @@ func (s *showing) system(h transcript.Session) {
 	}
 	p, err := session.NewPrefix(h.Variant, box)
 	if err != nil || p.Digests.Root != h.Digests.Root || p.Digests.Variant != h.Digests.Variant {
-		s.say("\nThe session began with the system prompt of another build; this one's is different.")
+		s.say(dim, "\nThe session began with the system prompt of another build; this one's is different.")
 		return
 	}
-	s.say("\nSystem prompt (\"gamma help tools\" shows the tools):\n%s", indented(p.System))
+	s.say(dim, "\nSystem prompt (\"gamma help tools\" shows the tools):")
+	s.words(dim, p.System)
+}
+
+// maxDiff is how many lines of a diff are shown if not all are.
+const maxDiff = 24
+
+func (s *showing) result(b *transcript.Result) {
+	line, ok := s.calls[b.Call]
+	if !ok {
+		line = "a result without its call"
+	}
+	switch {
+	case b.Outcome == transcript.OutcomeOK && !s.full && (b.Tasks != nil || b.Message != nil): // shown as what it is
+	case b.Outcome == transcript.OutcomeOK:
+		s.say(green, "  ✓ %s", line)
+	case b.Outcome == transcript.OutcomeUnknown:
+		s.sums.failed++
+		s.say(yellow, "  ? %s · outcome unknown", line)
+	default:
+		s.sums.failed++
+		s.say(red, "  ✗ %s · %s", line, oneLine(strings.TrimPrefix(s.hide.text(b.Text), "error: "), 300))
+	}
+	s.diff(b.Details)
+	if s.full {
+		s.words("", b.Text)
+	}
+	for _, k := range b.Skills {
+		s.skill(k)
+	}
+	if b.Tasks != nil {
+		s.changed(b.Tasks)
+	}
+	if b.Message != nil {
+		s.message(b.Message)
+	}
+}
+
+// diff shows what an edit or a write changed.
+func (s *showing) diff(details json.RawMessage) {
+	all := readDiff(details)
+	shown := all
+	if !s.full && len(all) > maxDiff {
+		shown = all[:maxDiff]
+	}
+	for _, l := range shown {
+		code := map[string]string{"new": green, "old": red, "place": dim}[l.Kind]
+		text := single(s.hide.text(strings.ReplaceAll(l.Text, "\t", "    ")))
+		if r := []rune(text); s.width > 0 && !s.full && len(r) > s.width-8 {
+			text = string(r[:max(0, s.width-9)]) + "…"
+		}
+		s.put("", "    "+s.paint(dim, "│")+" "+s.paint(code, text))
+	}
+	if n := len(all) - len(shown); n > 0 {
+		s.say(dim, "    … %d more line%s of the change (--full)", n, plural(n))
+	}
+}
+
+// skill shows an activation with its checklist.
+func (s *showing) skill(k transcript.SkillFact) {
+	because := ""
+	if k.For != "" {
+		because = ", required by " + k.For
+	}
+	s.say(cyan, "  ▸ skill %s (%s) is active%s", k.Name, k.Type, because)
+	s.sums.skill(k)
+	for i, step := range k.Steps {
+		s.say(dim, "      %d. %s", i+1, oneLine(step, s.room(120)))
+	}
+}
+
+// room is how many runes of a text are shown in a line: most, or what the
+// terminal has behind our signs.
+func (s *showing) room(most int) int {
+	if s.width < 40 {
+		return most
+	}
+	return min(most, s.width-12)
+}
+
+// changed shows the items of the task list that are new or have changed.
+func (s *showing) changed(l *transcript.TaskList) {
+	have := map[string]bool{}
+	for _, t := range l.Items {
+		have[t.ID] = true
+		if s.tasks[t.ID] == t {
+			continue
+		}
+		s.tasks[t.ID] = t
+		code, sign, note := taskSign(t.Status)
+		text := t.Content
+		if t.Label != "" {
+			text = t.Label
+		}
+		if t.Step != "" {
+			note += " · " + t.Step
+		}
+		s.say(code, "  %s %s%s%s", sign, text, detail(t.Reason), note)
+	}
+	for id, t := range s.tasks {
+		if !have[id] {
+			s.say(dim, "  ☒ %s · removed", t.Content)
+			delete(s.tasks, id)
+		}
+	}
+	s.sums.tasks = l
+}
+
+// taskSign is how a status is shown.
+func taskSign(status string) (code, sign, note string) {
+	switch status {
+	case "complete":
+		return green, "☑", ""
+	case "in_progress":
+		return bold, "▶", ""
+	case "blocked":
+		return yellow, "⊘", " · blocked"
+	}
+	return dim, "☐", ""
+}
+
+// message shows what the model said to the user.
+func (s *showing) message(m *transcript.UserMessage) {
+	title := "Gamma to the user"
+	if m.Block {
+		title = "Gamma waits for the user" + detail(m.Reason)
+		if m.Reason == "complete" {
+			title = "Gamma has finished"
+		}
+	}
+	s.say(yellow, "\n%s", title)
+	s.words("", m.Text)
+	for _, d := range m.Deviations {
+		s.sums.deviate(d)
+		s.say(yellow, "  ! deviation in %s, %s (%s): %s", d.Skill, d.Step, d.Kind, d.Cause)
+	}
+}
+
+func (s *showing) settled(b *transcript.Settled) {
+	code, more := dim, ""
+	switch b.Reason {
+	case transcript.Done, transcript.Yield, transcript.NoYield:
+	default:
+		code = yellow
+	}
+	if b.Adopted {
+		more = ", answer adopted after a crash"
+	}
+	s.say(code, "── settled: %s%s%s", string(b.Reason), detail(b.Detail), more)
 }
 
 // state says how the session stands and how to go on.
 func (s *showing) state(home *disk.Home, log *disk.Log) {
 	st, err := session.Fold(log.Entries)
 	if err != nil {
-		s.say("\nThe session is damaged: %v", err)
+		s.say(red, "\nThe session is damaged: %v", err)
 		return
 	}
-	if steps := st.ShowChecklists(); steps != "" {
-		s.say("\n%s", steps)
-	}
+	s.waiting(st)
 	again := program() + " exec --resume " + log.ID
 	switch {
 	case st.Run != nil:
 		s.open(home, st, again)
 	case st.Last == nil:
-		s.say("\nNothing has run yet. Begin with:\n    %s \"…\"", again)
+		s.say("", "\nNothing has run yet. Begin with:\n    %s \"…\"", again)
 	default:
 		res, _ := resultOf(log.ID, st.Last)
 		why, hint := epilogue(res, true)
 		switch {
 		case why == "":
-			s.say("\nThe last run is done. Go on with:\n    %s \"…\"", again)
+			s.say("", "\nThe last run is done. Go on with:\n    %s \"…\"", again)
 		case hint == "":
-			s.say("\n%s", why)
+			s.say("", "\n%s", why)
 		default:
-			s.say("\n%s %s\n    %s \"…\"", why, hint, again)
+			s.say("", "\n%s %s\n    %s \"…\"", why, hint, again)
 		}
+	}
+}
+
+// waiting lists what has arrived and isn't delivered.
+func (s *showing) waiting(st *session.State) {
+	for _, a := range st.Queue {
+		what := "the user" + classOf(a.Class)
+		if a.Inject != "" {
+			what = a.Inject
+		}
+		s.say(cyan, "\nWaits to be delivered: %s%s, entry %s", what, from(a.From), a.ID.String())
+		s.words("", a.Text)
 	}
 }
 
 // open says what a run that hasn't settled is, or was, about.
 func (s *showing) open(home *disk.Home, st *session.State, again string) {
-	var at, asks []string
+	var at []string
 	for _, c := range st.Calls {
 		if c.Open() && c.Intent != nil {
 			at = append(at, s.calls[c.ID])
 		}
-		if c.Asked() {
-			asks = append(asks, s.calls[c.ID]+" ("+program()+" approve "+st.Header.Session+" "+c.AskID.String()+")")
-		}
 	}
 	what := "the model was about to be asked"
 	switch {
-	case len(at) == 0 && len(asks) > 0:
-		what = "it waits for an answer to " + strings.Join(asks, "; ")
 	case len(at) > 0:
 		what = strings.Join(at, "; ")
 	case !st.Req.IsZero():
@@ -182,35 +453,9 @@ func (s *showing) open(home *disk.Home, st *session.State, again string) {
 	infos, err := home.List()
 	for _, i := range infos {
 		if err == nil && i.ID == st.Header.Session && i.Locked != nil {
-			s.say("\nAt work in process %d: %s", i.Locked.PID, what)
+			s.say("", "\nAt work in process %d: %s", i.Locked.PID, what)
 			return
 		}
 	}
-	s.say("\nInterrupted. At work was: %s\nGo on with (and the flags of that run, such as --allow):\n    %s", what, again)
-}
-
-// indented sets a text off.
-func indented(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }
-
-func (s *showing) result(b *transcript.Result) {
-	sign := map[transcript.Outcome]string{transcript.OutcomeOK: "✓", transcript.OutcomeError: "✗", transcript.OutcomeUnknown: "?"}[b.Outcome]
-	line := "  " + sign + " " + s.calls[b.Call]
-	if b.Outcome != transcript.OutcomeOK {
-		line += " · " + oneLine(strings.TrimPrefix(s.hide.text(b.Text), "error: "), 300)
-	}
-	s.say("%s", line)
-	if s.full {
-		s.say("%s", indented(b.Text))
-	}
-	if b.Message != nil {
-		s.say("\nGamma to the user: %s", b.Message.Text)
-		for _, d := range b.Message.Deviations {
-			s.say("      deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
-		}
-	}
-	if b.Tasks != nil {
-		for _, t := range b.Tasks.Items {
-			s.say("      [%s] %s", t.Status, t.Content)
-		}
-	}
+	s.say("", "\nInterrupted. At work was: %s\nGo on with (and the flags of that run, such as --allow):\n    %s", what, again)
 }

@@ -162,10 +162,12 @@ func (a *app) newest(home *disk.Home) (string, error) {
 	return id, err
 }
 
+// timePart is how much of an id tells its time: few sessions share it.
+const timePart = len("0192f3c4-7d2a")
+
 // shortIDs are the shortest beginnings of ids that are unique among them, but
 // at least the part that tells the time.
 func shortIDs(infos []disk.Info) map[string]string {
-	const timePart = len("0192f3c4-7d2a")
 	ids := make([]string, len(infos))
 	for i, info := range infos {
 		ids[i] = info.ID

@@ -267,3 +267,6 @@ func shownText(m llm.Message) string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// indented sets a text off.
+func indented(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }

@@ -140,3 +140,22 @@ func TestE34_FakeProviderIsForThisMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestE51_DoctorAsksTheModelsServer(t *testing.T) {
+	p := newPlace(t)
+	r := p.fakeProvider("--key", "s3cret")
+	r.url = r.line(t)
+	for key, want := range map[string]string{"s3cret": "✓ online    " + r.url + " answers and takes the key", "wr0ng": "✗ online    " + r.url + " refuses the key (status 401)"} {
+		p.env = []string{"OPENAI_BASE_URL=" + r.url, "OPENAI_API_KEY=" + key}
+		if got := p.run("doctor", "--online"); !strings.Contains(got.stdout, want) || strings.Contains(got.stdout, key) || (got.code == 0) != (key == "s3cret") {
+			t.Errorf("exit %d, want %q in\n%s", got.code, want, got.stdout)
+		}
+		if got := p.run("doctor"); got.code != 0 || strings.Contains(got.stdout, "online") {
+			t.Errorf("without --online: exit %d\n%s", got.code, got.stdout)
+		}
+	}
+	r.end(t, syscall.SIGTERM)
+	if n := strings.Count(r.stderr.String(), "/v1/models"); n != 2 {
+		t.Errorf("%d requests:\n%s", n, r.stderr)
+	}
+}

@@ -161,7 +161,7 @@ func TestE23_SecondWriterIsRefused(t *testing.T) {
 			t.Errorf("%v: exit %d, %s\n%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
-	if r := p.run("session", "show", id); r.code != 0 || !strings.Contains(r.stdout, "User: go") {
+	if r := p.run("session", "show", id); r.code != 0 || !strings.Contains(r.stdout, "\nUser\n  │ go\n") {
 		t.Errorf("session show: exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 	if r := p.run("session", "list", "--json"); !strings.Contains(r.stdout, `"inUseBy":`+itoa(pid)) {

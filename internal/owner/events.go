@@ -14,7 +14,7 @@ import (
 // gamma exec --json alike. The mark is still in it.
 func EventOf(p agent.Published) wire.Event {
 	e := wire.Event{Type: p.Type, Seq: p.Seq, Entry: p.Entry.String(), Run: p.Run.String(), Call: p.Call, Time: p.At,
-		Role: string(p.Role), Text: transcript.TextOf(p.Parts), Tool: p.Tool, Kind: p.Inject, By: p.By,
+		Role: string(p.Role), Text: transcript.TextOf(p.Parts), Tool: p.Tool, Kind: p.Inject, From: p.From, By: p.By,
 		Stop: string(p.Stop), Tasks: tasksOf(p.Tasks), Message: MessageOf(p.Msg)}
 	for _, part := range p.Parts {
 		switch {

@@ -103,6 +103,12 @@ func spoken(in wire.Prompt, class transcript.Class) (transcript.Arrive, error) {
 	if err := checkName("id", in.ID); err != nil {
 		return a, err
 	}
+	if in.From != "" {
+		if err := checkName("from", in.From); err != nil {
+			return a, err
+		}
+		a.From = in.From
+	}
 	return a, checkWords("message", in.Message)
 }
 

@@ -20,6 +20,7 @@ type Update struct {
 	Args   string // exact argument text
 	Role   llm.Role
 	Inject string // injection kind
+	From   string // who sent an arrival, as far as that was told
 	Parts  []llm.Part
 	Stop   llm.Stop
 	Usage  llm.Usage
@@ -72,7 +73,7 @@ func updates(s *State, e transcript.Entry) []Update {
 		if s.told(Arrival{e.ID, *b}) {
 			break // it never waits
 		}
-		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, Parts: textParts(b.Text)})
+		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, From: b.From, Parts: textParts(b.Text)})
 	case *transcript.Deliver:
 		p.deliver(b)
 	case *transcript.Resume:
@@ -132,10 +133,10 @@ func (p *publisher) deliver(b *transcript.Deliver) {
 	for _, id := range b.Arrivals {
 		a := p.s.waiting(id)
 		if a.Inject != "" {
-			p.add(Update{Type: Injected, Inject: a.Inject, Parts: textParts(a.Text)})
+			p.add(Update{Type: Injected, Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
 		}
-		p.add(Update{Type: MessageStart, Role: roleOf(&a.Arrive), Inject: a.Inject, Parts: textParts(a.Text)})
-		p.add(Update{Type: MessageEnd, Role: roleOf(&a.Arrive), Inject: a.Inject, Parts: textParts(a.Text)})
+		p.add(Update{Type: MessageStart, Role: roleOf(&a.Arrive), Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
+		p.add(Update{Type: MessageEnd, Role: roleOf(&a.Arrive), Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
 	}
 }
 

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
+)
+
+// totals counts what a session's entries tell.
+type totals struct {
+	runs, turns, calls, failed, breaks int
+	usage                              llm.Usage
+	skills                             []transcript.SkillFact // workflow skills, newest activation each
+	tasks                              *transcript.TaskList
+	deviations                         map[string]string // skill#step → cause
+}
+
+func newTotals() totals { return totals{deviations: map[string]string{}} }
+
+func (t *totals) answer(b *transcript.Answer) {
+	t.turns++
+	t.add(b.Usage)
+}
+
+func (t *totals) fail(b *transcript.Fail) { t.add(b.Usage) }
+
+func (t *totals) add(u llm.Usage) {
+	t.usage.Input += u.Input
+	t.usage.Cached += u.Cached
+	t.usage.Output += u.Output
+}
+
+func (t *totals) skill(k transcript.SkillFact) {
+	if len(k.Steps) == 0 {
+		return
+	}
+	t.skills = slices.DeleteFunc(t.skills, func(o transcript.SkillFact) bool { return o.Name == k.Name })
+	t.skills = append(t.skills, k)
+}
+
+func (t *totals) deviate(d transcript.Deviation) { t.deviations[d.Skill+"#"+d.Step] = d.Cause }
+
+// step is how a step of a checklist stands, by the tasks that name it and the
+// deviations that were told.
+func (t *totals) step(k transcript.SkillFact, n int) (code, sign, note string) {
+	for _, name := range []string{fmt.Sprint(n + 1), k.Steps[n]} {
+		if cause, ok := t.deviations[k.Name+"#"+name]; ok {
+			return yellow, "!", " · deviated: " + cause
+		}
+	}
+	if t.tasks != nil {
+		for _, item := range t.tasks.Items {
+			if item.Step == fmt.Sprintf("%s#%d", k.Name, n+1) || item.Step == k.Name+"#"+k.Steps[n] {
+				return taskSign(item.Status)
+			}
+		}
+	}
+	return dim, "☐", ""
+}
+
+// summary prints the checklists and the totals.
+func (s *showing) summary(price session.Price) {
+	t := &s.sums
+	for _, k := range t.skills {
+		s.say(cyan, "\nChecklist of %s", k.Name)
+		for n, step := range k.Steps {
+			code, sign, note := t.step(k, n)
+			s.say(code, "  %s %d. %s%s", sign, n+1, oneLine(step, s.room(90)), note)
+		}
+	}
+	parts := []string{count(t.runs, "run"), count(t.turns, "answer"), count(t.calls, "tool call")}
+	if t.failed > 0 {
+		parts[2] += fmt.Sprintf(" (%d failed)", t.failed)
+	}
+	if t.breaks > 0 {
+		parts = append(parts, count(t.breaks, "prefix break"))
+	}
+	parts = append(parts, fmt.Sprintf("%d tokens in (%d cached), %d out", t.usage.Input, t.usage.Cached, t.usage.Output))
+	if price != (session.Price{}) {
+		parts = append(parts, fmt.Sprintf("$%.4f", price.Of(t.usage)))
+	}
+	s.say(dim, "\n%s", strings.Join(parts, " · "))
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string { return fmt.Sprintf("%d %s%s", n, noun, plural(n)) }

@@ -22,6 +22,8 @@ type sessionCmd struct {
 	Cache  sessionCache  `cmd:"" help:"Show how much of each request repeats the one before it."`
 	Export sessionExport `cmd:"" help:"Write a session as JSON lines, or as a page for people."`
 	Rm     sessionRm     `cmd:"" help:"Remove sessions."`
+	Du     sessionDu     `cmd:"" help:"Show how much of the disk sessions use."`
+	Gc     sessionGc     `cmd:"" help:"Remove what sessions don't need any more."`
 }
 
 // Help is the long help.

@@ -140,6 +140,9 @@
 // sync of all that it names; the copy; then the whole segment in place of the
 // empty one, by another name and a rename.
 //
+// Collect: lock; look for names of blobs in all files but blobs, spills and
+// files/; delete the blobs without one.
+//
 // Remove: lock; rename to .trash-ID; sync; delete.
 //
 // todo.json and blobs are written under another name, synced, renamed, and the

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,28 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 )
+
+// call is a call of a scripted step; YAML takes JSON.
+func call(t testing.TB, name string, args map[string]any) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"name": name, "args": args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+type args = map[string]any
+
+// results returns the texts of the tools' results, in order.
+func (s *session) results() (out []string) {
+	for _, e := range s.entries() {
+		if e.Kind == "result" {
+			out = append(out, e.Body.Outcome+": "+e.Body.Text)
+		}
+	}
+	return out
+}
 
 // temps lists what writers left in the workspace.
 func (p *place) temps() []string {

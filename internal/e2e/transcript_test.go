@@ -43,6 +43,7 @@ type entry struct {
 		Reason  string `json:"reason"`
 		Class   string `json:"class"`
 		Partial string `json:"partial"`
+		Break   string `json:"break"`
 		By      string `json:"by"`
 	} `json:"body"`
 }

@@ -10,28 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// call is a call of a scripted step; YAML takes JSON.
-func call(t testing.TB, name string, args map[string]any) string {
-	t.Helper()
-	b, err := json.Marshal(map[string]any{"name": name, "args": args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-type args = map[string]any
-
-// results returns the texts of the tools' results, in order.
-func (s *session) results() (out []string) {
-	for _, e := range s.entries() {
-		if e.Kind == "result" {
-			out = append(out, e.Body.Outcome+": "+e.Body.Text)
-		}
-	}
-	return out
-}
-
 // TestR4_HostileNames: files whose names try to be something else. They are
 // read, written, edited and listed like others; no output holds their control
 // characters; what can't be a name is refused, and the session goes on.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -115,7 +114,11 @@ func filled(param string, pairs ...string) *violation {
 }
 
 func checkName(param, name string) *violation {
-	if !regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`).MatchString(name) {
+	ok := len(name) >= 1 && len(name) <= 64
+	for _, c := range []byte(name) {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}
+	if !ok {
 		return broken("name", param, "%s is %q; want letters, digits, '_' and '-', at most 64", param, name)
 	}
 	return nil

@@ -160,6 +160,17 @@ func textFaults() []fault {
 	}
 }
 
+func threatFaults() []fault {
+	const c = "R20 threat model"
+	head := "| threat | what holds it | test |\n|---|---|---|\n"
+	return []fault{
+		{c, threatFile, head + "| a | b | `TestRepository` |", []string{"threat-model.md:3: there is no test TestRepository"}},
+		{c, threatFile, head + "| a | b | seen by eye |", []string{"names no test"}},
+		{c, threatFile, head + "| a | `TestA` |", []string{"the row has 2 cells"}},
+		{c, threatFile, "Some text about `TestA`.\n", nil},
+	}
+}
+
 func TestEachCheckFindsItsFaults(t *testing.T) {
 	byName := map[string]check{}
 	for _, c := range checks() {
@@ -169,7 +180,7 @@ func TestEachCheckFindsItsFaults(t *testing.T) {
 		}
 	}
 	shown := map[string]bool{"spec index": true} // by the tests of spec_test.go
-	for _, list := range [][]fault{importFaults(), purityFaults(), docFaults(), sizeFaults(), stateFaults(), textFaults()} {
+	for _, list := range [][]fault{importFaults(), purityFaults(), docFaults(), sizeFaults(), stateFaults(), textFaults(), threatFaults()} {
 		for _, f := range list {
 			files := sound()
 			files[f.file] = []byte(f.text)

@@ -30,6 +30,7 @@ func checks() []check {
 		{"R5 sleeps and skips", checkSleeps},
 		{"R5 goroutine leaks", checkLeaks},
 		{"spec index", checkSpec},
+		{"R20 threat model", checkThreats},
 	}
 }
 

@@ -65,6 +65,14 @@ func (f *fields) need(name string, v any, want string) {
 	f.take(name, v, want)
 }
 
+// needText takes a text that must be there and not be empty.
+func (f *fields) needText(name string, v *string) {
+	f.need(name, v, "a string")
+	if *v == "" {
+		f.fail("%s is empty", name)
+	}
+}
+
 // take takes a field if it is there. want says in words what it should be.
 func (f *fields) take(name string, v any, want string) {
 	raw, ok := f.raw[name]
@@ -113,7 +121,7 @@ type readArgs struct {
 func decodeRead(raw json.RawMessage) (readArgs, error) {
 	var a readArgs
 	f := decode("read", raw, "path", "offset", "limit")
-	f.need("path", &a.path, "a string")
+	f.needText("path", &a.path)
 	f.whole("offset", &a.offset)
 	f.whole("limit", &a.limit)
 	return a, f.err
@@ -124,7 +132,7 @@ type writeArgs struct{ path, content string }
 func decodeWrite(raw json.RawMessage) (writeArgs, error) {
 	var a writeArgs
 	f := decode("write", raw, "path", "content")
-	f.need("path", &a.path, "a string")
+	f.needText("path", &a.path)
 	f.need("content", &a.content, "a string")
 	return a, f.err
 }
@@ -138,7 +146,7 @@ func decodeEdit(raw json.RawMessage) (editArgs, error) {
 	var a editArgs
 	var list []jsontext.Value
 	f := decode("edit", raw, "path", "edits")
-	f.need("path", &a.path, "a string")
+	f.needText("path", &a.path)
 	f.need("edits", &list, "a list of objects {oldText, newText}")
 	if f.err == nil && len(list) == 0 {
 		f.fail("edits is empty")
@@ -146,7 +154,7 @@ func decodeEdit(raw json.RawMessage) (editArgs, error) {
 	for i, item := range list {
 		var e textEdit
 		g := decode(fmt.Sprintf("edit: edits[%d]", i), item, "oldText", "newText")
-		g.need("oldText", &e.old, "a string")
+		g.needText("oldText", &e.old)
 		g.need("newText", &e.new, "a string")
 		if g.err != nil && f.err == nil {
 			f.err = g.err
@@ -194,6 +202,8 @@ func (f *fields) checkBash(a bashArgs) error {
 		return errors.New("bash: command is empty")
 	case f.has("command") && f.has("action"):
 		return errors.New("bash: action goes with job, not with command")
+	case f.has("job") && a.job == "":
+		return errors.New("bash: job is empty; give the name that the start of the job gave")
 	case f.has("job") && a.background:
 		return errors.New("bash: background goes with command, not with job")
 	case f.has("job") && !slices.Contains([]string{"read", "wait", "kill"}, a.action):

@@ -148,7 +148,7 @@ func (v *views) lines(at []int) string {
 
 // findLike finds an edit's place in a simpler form of the content.
 func (v *views) findLike(e textEdit, like likeness) (match, bool, error) {
-	old := simplify(e.old, like)
+	old := simplify(e.old, like, func() bool { return v.effort.spend(0) })
 	if old.text == "" {
 		return match{}, false, nil
 	}

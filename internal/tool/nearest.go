@@ -59,6 +59,9 @@ func (v *views) closest(old []string) (int, bool) {
 	best, bestScore := 0, 0
 	likest, likeness := 0, 0
 	for n, q := range v.leanLines() {
+		if n%4096 == 0 && !v.effort.spend(0) {
+			break
+		}
 		for _, k := range where[q] {
 			if _, known := votes[n-k]; !known && len(votes) >= starts {
 				continue

@@ -27,7 +27,7 @@ func (v *views) view(like likeness) *view {
 		v.made = map[likeness]*view{}
 	}
 	if v.made[like] == nil {
-		v.made[like] = simplify(v.content, like)
+		v.made[like] = simplify(v.content, like, func() bool { return v.effort.spend(0) })
 	}
 	return v.made[like]
 }
@@ -50,8 +50,9 @@ func (w *view) after(original string, i int) int {
 	return start + n
 }
 
-// simplify makes the simpler form of a text.
-func simplify(s string, like likeness) *view {
+// simplify makes the simpler form of a text. It stops in the middle when goOn
+// says no; then nobody wants the rest.
+func simplify(s string, like likeness, goOn func() bool) *view {
 	w := &view{size: len(s), starts: make([]int32, 0, len(s))}
 	out := make([]byte, 0, len(s))
 	keep := 0 // length of out without the blanks at its end
@@ -61,7 +62,10 @@ func simplify(s string, like likeness) *view {
 			w.starts = append(w.starts, int32(at))
 		}
 	}
-	for i := 0; i < len(s); {
+	for i, steps := 0, 1; i < len(s); steps++ {
+		if steps%(1<<16) == 0 && !goOn() {
+			break
+		}
 		r, n := utf8.DecodeRuneInString(s[i:])
 		c := s[i : i+n]
 		if like == sameLooks && r != utf8.RuneError {

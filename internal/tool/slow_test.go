@@ -37,7 +37,7 @@ func bigEdit(size, n int, loose, missing bool) (content string, edits []textEdit
 func TestE43_E8_LargeEditsHearAnAbort(t *testing.T) {
 	for name, of := range map[string]struct{ loose, missing bool }{"exact": {}, "inexact": {loose: true}, "missing": {missing: true}} {
 		t.Run("E8 "+name, func(t *testing.T) {
-			content, edits := bigEdit(looseMost-4096, 20_000, of.loose, of.missing)
+			content, edits := bigEdit(4<<20, 20_000, of.loose, of.missing)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			stop := errors.New("stop")
 			var at time.Time

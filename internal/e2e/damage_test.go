@@ -43,7 +43,7 @@ func overwrite(t testing.TB, path string, b []byte) {
 // interrupted makes a session whose process was killed in a tool.
 func interrupted(t *testing.T) *place {
 	p := newPlace(t)
-	r := p.began("version: 1\nsteps:\n  - {text: \"作成しました🏳️‍⚧️\", tools: [{name: bash, args: {command: \"touch began; until [ -e let ]; do sleep 0.01; done\"}}]}\ndefault: {text: Went on.}\n")
+	r := p.began("version: 1\nsteps:\n  - {text: \"作成しました🏳️‍⚧️\", tools: [{name: bash, args: {command: \"touch began; while [ -e began ] && [ ! -e let ]; do sleep 0.01; done\"}}]}\ndefault: {text: Went on.}\n")
 	r.kill()
 	r.end()
 	p.touch("let") // also for a call that a resumed run starts

@@ -71,7 +71,7 @@ func (w *watcher) end() int {
 	return w.cmd.ProcessState.ExitCode()
 }
 
-const waitsForFile = "version: 1\nsteps:\n  - {tools: [{name: bash, args: {command: \"touch began; until [ -e go ]; do sleep 0.02; done; echo went\"}}]}\ndefault: {text: Done with it.}\n"
+const waitsForFile = "version: 1\nsteps:\n  - {tools: [{name: bash, args: {command: \"touch began; while [ -e began ] && [ ! -e go ]; do sleep 0.02; done; echo went\"}}]}\ndefault: {text: Done with it.}\n"
 
 // TestE23_FollowALiveSession: what the owner does is shown as it happens, each
 // entry once, to the end of the run.

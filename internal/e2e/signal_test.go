@@ -148,7 +148,7 @@ func TestE13_TerminatedRunIsResumed(t *testing.T) {
 func TestE23_SecondWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	owner := p.began(toolThat("touch began; until [ -e let ]; do sleep 0.01; done"))
+	owner := p.began(toolThat("touch began; while [ -e began ] && [ ! -e let ]; do sleep 0.01; done"))
 	pid := owner.cmd.Process.Pid
 	id := p.readSession().id
 	for _, args := range [][]string{{"--resume", id, "me too"}, {"--resume", id}, {"--continue", "me too"}} {

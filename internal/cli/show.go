@@ -378,7 +378,7 @@ func (s *showing) message(m *transcript.UserMessage) {
 	s.words("", m.Text)
 	for _, d := range m.Deviations {
 		s.sums.deviate(d)
-		s.say(yellow, "  ! deviation in %s, %s (%s): %s", d.Skill, d.Step, d.Kind, d.Cause)
+		s.say(yellow, "  ! deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
 	}
 }
 

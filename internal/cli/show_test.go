@@ -112,7 +112,7 @@ func TestC6_ShowTellsWhatHappened(t *testing.T) {
 		"  ! a message that is lost", "  ! request 1-9 doesn't extend the one before it, so the provider's cache is lost: fine",
 		"Gamma, answer 1\n  │ fine\n", "  ! the answer was cut: length", "  ? bash fine asks (fine), approval 1-11", "  ▸ bash fine: deny by fine (fine)",
 		"  ✓ bash fine\n    │ --- a/x\n    │ +++ b/x\n    │ @@ -1 +1 @@\n    │ -fine\n    │ +fine\n  ▸ skill fine (fine) is active, required by fine\n      1. fine\n",
-		"  ⊘ fine (fine) · blocked · fine", "  ☒ fine · removed", "Gamma waits for the user (fine)\n  │ fine\n  ! deviation in fine, fine (fine): fine",
+		"  ⊘ fine (fine) · blocked · fine", "  ☒ fine · removed", "Gamma waits for the user (fine)\n  │ fine\n  ! deviation: fine, step fine (fine): fine",
 		"── aborted by fine (fine)", "── settled: fine (fine)", "Checklist of fine\n  ! 1. fine · deviated: fine", "1 run · 1 answer · 2 tool calls (2 failed) · 1 prefix break · 0 tokens in (0 cached), 0 out · $0.0000",
 	} {
 		if !strings.Contains(got, want) {

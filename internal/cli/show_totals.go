@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -47,9 +49,9 @@ func (t *totals) deviate(d transcript.Deviation) { t.deviations[d.Skill+"#"+d.St
 // step is how a step of a checklist stands, by the tasks that name it and the
 // deviations that were told.
 func (t *totals) step(k transcript.SkillFact, n int) (code, sign, note string) {
-	for _, name := range []string{fmt.Sprint(n + 1), k.Steps[n]} {
+	for _, name := range []string{fmt.Sprint(n + 1), k.Steps[n], fmt.Sprintf("%d. %s", n+1, skill.Step{Text: k.Steps[n]}.Title())} {
 		if cause, ok := t.deviations[k.Name+"#"+name]; ok {
-			return yellow, "!", " · deviated: " + cause
+			return yellow, "!", " · deviated: " + cmp.Or(cause, "no cause was given")
 		}
 	}
 	if t.tasks != nil {

@@ -3,6 +3,7 @@ package repotest
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 )
 
@@ -15,7 +16,10 @@ func TestE52_BuildsAndVetsEverywhere(t *testing.T) {
 			for _, args := range [][]string{{"build", "-o", os.DevNull, "./cmd/gamma"}, {"vet", "./..."}} {
 				cmd := exec.Command("nice", append([]string{"-n", "10", "go"}, args...)...)
 				cmd.Dir = "../.."
-				cmd.Env = append(os.Environ(), "GOOS="+target[0], "GOARCH="+target[1], "CGO_ENABLED=0")
+				cmd.Env = append(os.Environ(), "GOOS="+target[0], "GOARCH="+target[1])
+				if target != [2]string{runtime.GOOS, runtime.GOARCH} { // else what was vetted before is known
+					cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+				}
 				if out, err := cmd.CombinedOutput(); err != nil {
 					t.Errorf("go %v: %v\n%s", args, err, out)
 				}

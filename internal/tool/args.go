@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -92,11 +93,22 @@ func (f *fields) whole(name string, v *int) {
 	if f.err != nil || !f.has(name) {
 		return
 	}
-	if n < 1 || n > most || n != math.Trunc(n) {
+	if n < 1 || n > most || n != math.Trunc(n) || !isWhole(f.raw[name]) {
 		f.fail("%s must be %s, not %s", name, want, f.raw[name])
 		return
 	}
 	*v = int(n)
+}
+
+// isWhole reports whether a number is whole as it is written: as a float64,
+// 1.9999999999999999 is 2. A number with hundreds of digits is none of ours.
+func isWhole(raw []byte) bool {
+	const longest = 400
+	if len(raw) > longest {
+		return false
+	}
+	r, ok := new(big.Rat).SetString(string(raw))
+	return ok && r.IsInt()
 }
 
 // kindOf names the kind of a JSON value, and shows a short one.

@@ -203,6 +203,17 @@ func (p *Policy) unseen(s *script, d doubt, plain *rule) finding {
 			guard = r
 		}
 	}
+	for _, r := range p.rules {
+		if r.Do == Allow || r.Tool != "write" && r.Tool != "read" {
+			continue
+		}
+		if r.Do == Deny && r.path != nil && p.opens(s, r) {
+			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text opens what the rule is about"}
+		}
+		if guard == nil || r.Do.rank() > guard.Do.rank() {
+			guard = r
+		}
+	}
 	if guard != nil {
 		return finding{do: Ask, rule: guard, part: d.src, why: d.why + ", so it may be what the rule is about"}
 	}
@@ -236,6 +247,31 @@ func (s *script) named(p *wordPattern, fold bool) bool {
 	return len(p.argv) > 0
 }
 
+// opens reports whether something in a text that isn't seen looks like a
+// redirection to or from a file that a rule is about.
+func (p *Policy) opens(s *script, r *rule) bool {
+	sign := ">"
+	if r.Tool == "read" {
+		sign = "<"
+	}
+	texts := []string{s.text}
+	for _, w := range s.words {
+		texts = append(texts, w.text)
+	}
+	for _, text := range texts {
+		for _, behind := range strings.Split(text, sign)[1:] {
+			name := strings.TrimLeft(behind, " \t|&!\"'\\")
+			if end := strings.IndexAny(name, " \t\n;|&<>()\"'`$\\"); end >= 0 {
+				name = name[:end]
+			}
+			if names, known := p.at.names(name); name != "" && r.matchesPath(names, known, p.at) == sure {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // names are all words of the text that can be commands: as written, without
 // quotes, and as the parser reads them.
 func (s *script) names() []string {
@@ -258,7 +294,7 @@ func tokensOf(text string) []string {
 // mentions reports whether a word leads into a closed folder, or holds the
 // path of one.
 func (p *Policy) mentions(full string) (string, bool) {
-	for _, dir := range p.cfg.Closed {
+	for _, dir := range p.at.closed {
 		for rest := full; ; rest = rest[len(dir):] {
 			i := strings.Index(p.folded(rest), p.folded(dir))
 			if i < 0 {
@@ -327,7 +363,7 @@ func (p *Policy) redirection(s *script, c *command, plain *rule) finding {
 		switch name := c.file.name; {
 		case c.file.network() && (!c.file.writes || name.whole):
 			f.why = "the redirection may open a network connection"
-		case name.whole && !s.moves && !outside(p.at.rel(name.text)) && !strings.ContainsAny(name.text, "*()"):
+		case name.whole && !s.moves && p.inside(name.text) && !strings.ContainsAny(name.text, "*()"):
 			f.offer = "write(" + p.at.rel(name.text) + ")"
 		}
 	}
@@ -336,7 +372,7 @@ func (p *Policy) redirection(s *script, c *command, plain *rule) finding {
 
 // byFileRules applies the rules of the file tools to a redirection.
 func (p *Policy) byFileRules(s *script, c *command, tool string) finding {
-	if c.file.name.whole && !s.moves {
+	if c.file.name.whole && !s.moves && !strings.HasPrefix(path.Clean(c.file.name.text), "/proc/") {
 		f := p.file(tool, c.file.name.text)[0]
 		f.part = c.src
 		return f
@@ -355,11 +391,17 @@ func (p *Policy) byFileRules(s *script, c *command, tool string) finding {
 
 // writable is the rule that allows writing the file of a redirection.
 func (p *Policy) writable(c *command) *rule {
-	if !c.file.name.whole || !c.file.writes || outside(p.at.rel(c.file.name.text)) || c.file.network() {
+	if !c.file.name.whole || !c.file.writes || c.file.network() {
 		return nil
 	}
-	if f := p.file("write", c.file.name.text)[0]; f.do == Allow {
+	if f := p.file("write", c.file.name.text)[0]; f.do == Allow && p.inside(c.file.name.text) {
 		return f.rule
 	}
 	return nil
+}
+
+// inside reports whether a file is surely in the workspace, by all its names.
+func (p *Policy) inside(name string) bool {
+	names, known := p.at.names(name)
+	return known && !slices.ContainsFunc(names, outside)
 }

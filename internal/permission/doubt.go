@@ -125,8 +125,12 @@ func (r *reader) suspect(n syntax.Node) {
 			r.doubt(src, "select reads what it does from the input")
 		}
 	case *syntax.WordIter:
-		if name := n.Name.Value; strings.ToLower(name) != name {
+		if name := n.Name.Value; exported(name) {
 			r.doubt(src, "the loop sets %s, which can change what commands do", name)
+		}
+	case *syntax.ArrayElem:
+		if n.Index != nil && !number(n.Index) {
+			r.doubt(src, "a subscript can run commands")
 		}
 	case *syntax.CaseClause:
 		if r.substs > 0 {

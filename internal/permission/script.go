@@ -188,7 +188,7 @@ func (r *reader) take(n syntax.Node) {
 		r.outcome.words = append(r.outcome.words, r.wordOf(n))
 	case *syntax.Stmt, *syntax.Assign, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause,
 		*syntax.BinaryCmd, *syntax.FuncDecl, *syntax.CaseItem, *syntax.SglQuoted, *syntax.ProcSubst,
-		*syntax.ParenTest, *syntax.TimeClause, *syntax.ArrayExpr, *syntax.ArrayElem, *syntax.TestClause:
+		*syntax.ParenTest, *syntax.TimeClause, *syntax.ArrayExpr, *syntax.TestClause:
 	default:
 		r.suspect(n)
 	}
@@ -269,6 +269,9 @@ func (r *reader) within(text string, posix bool) []command {
 }
 
 func (r *reader) redirect(n *syntax.Redirect) {
+	if r.setsVariable(n) {
+		r.doubt(r.source(n), "a redirection with a name in braces sets that variable")
+	}
 	target := r.wordOf(n.Word)
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -286,6 +289,20 @@ func (r *reader) redirect(n *syntax.Redirect) {
 		return
 	}
 	r.outcome.commands = append(r.outcome.commands, command{src: r.source(n), file: f})
+}
+
+// setsVariable reports whether a shell may keep the number of the open file in
+// a variable, as in {NAME}<file, by the parser's reading or by its look.
+func (r *reader) setsVariable(n *syntax.Redirect) bool {
+	if n.N != nil {
+		return strings.Trim(n.N.Value, "0123456789") != ""
+	}
+	before := r.text[:min(int(n.Pos().Offset()), len(r.text))]
+	if !strings.HasSuffix(before, "}") {
+		return false
+	}
+	word := before[strings.LastIndexAny(before, " \t\n;|&()<>")+1:]
+	return len(word) > 1 && word[0] == '{'
 }
 
 // descriptor reports whether the target of >& or <& is an open file: a

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -39,14 +40,12 @@ func (r *reader) readable() bool {
 }
 
 // invisible reports whether a character makes a text look other than it is:
-// directional marks, zero-width characters, odd blanks.
+// directional marks, characters without width or shape, odd blanks. Those that
+// only choose the look of the one before them don't count.
 func invisible(c rune) bool {
-	switch {
-	case c == 0x85, c == 0xA0, c == 0xAD, c == 0x1680, c == 0x180E, c == 0x3000, c == 0xFEFF,
-		c >= 0x2000 && c <= 0x200F, c >= 0x2028 && c <= 0x202F, c >= 0x205F && c <= 0x206F:
-		return true
-	}
-	return false
+	const brailleBlank, nullNotehead = 0x2800, 0x1d159
+	return c == brailleBlank || c == nullNotehead || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) ||
+		!unicode.IsPrint(c) && !unicode.Is(unicode.Co, c)
 }
 
 // checkContinuations doubts a backslash at the end of a line, unless a blank

@@ -31,6 +31,9 @@ func (r *reader) interpreter(c *command, name string) bool {
 			return true
 		case name == "python" && w.text == "-m":
 			c.spell(at + 2)
+			if at+1 >= len(c.argv) || !c.argv[at+1].whole || listed("timeit code pdb asyncio idlelib IPython ptpython bpython runpy cProfile profile trace", c.argv[at+1].text) {
+				c.opaque("this module of python runs other code")
+			}
 			return true
 		case strings.Trim(w.text[1:], quiet) != "":
 			c.opaque("%s %s can run code that the rules don't see", name, w.text)
@@ -76,6 +79,8 @@ func quietOptions(name string) (string, bool) {
 		return "uBEsSIOvq", true
 	case "perl":
 		return "wWtT", true
+	case "ldd": // it may execute the file
+		return "vdru", true
 	case "ruby":
 		return "wW", true
 	case "node", "nodejs", "php", "lua", "luajit", "Rscript", "tclsh", "guile", "groovy", "elixir", "awk", "gawk", "mawk", "nawk", "sed", "gsed":
@@ -140,7 +145,7 @@ type caution struct {
 	alters string
 	single bool   // long options have one dash, like those of go
 	loose  bool   // long options have any number of dashes, and may be shortened
-	words  string // beginnings of words; = is in any place
+	words  string // beginnings of words; = and what stands behind a star are in any place
 	ends   bool   // the program takes no word behind -- for an option
 }
 
@@ -150,10 +155,11 @@ func careful(c *command, name string) {
 	switch name {
 	case "git":
 		sub, at = git(c)
-	case "docker", "podman", "nerdctl", "buildah", "kubectl", "oc", "go", "npm", "yarn", "pnpm", "cargo", "uv", "hg", "ip":
+	case "docker", "podman", "nerdctl", "buildah", "kubectl", "oc", "go", "npm", "yarn", "pnpm", "cargo", "uv", "hg", "ip",
+		"gh", "glab", "aws", "dotnet", "bazel", "openssl":
 		sub = subcommand(c)
 	case "tar", "bsdtar", "gtar":
-		if len(c.argv) > 1 && !c.argv[1].option() && strings.ContainsAny(c.argv[1].text, "IF") {
+		if len(c.argv) > 1 && !c.argv[1].option() && strings.ContainsAny(c.argv[1].text, "IFT") {
 			c.opaque("tar %s can run another program", c.argv[1].text)
 		}
 	}
@@ -179,6 +185,8 @@ func runsOperands(c *command, name, sub string) bool {
 	case "npm explore", "yarn exec", "yarn dlx", "yarn create", "pnpm exec", "pnpm dlx", "pnpm create", "uv run", "uv tool", "ip netns", "ip vrf",
 		"git filter-branch", "git difftool", "git mergetool", "git send-email", "git instaweb", "git credential", "git var", "git daemon", "git maintenance":
 		return true
+	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool":
+		return true
 	case "git bisect":
 		return names("run")
 	case "git submodule":
@@ -186,7 +194,8 @@ func runsOperands(c *command, name, sub string) bool {
 	case "git config":
 		return !plainConfig(c)
 	}
-	return name == "npm" && sub != "" && !plainNPM(sub)
+	// Others of git may be aliases, or programs of the user's.
+	return sub != "" && (name == "npm" && !plainNPM(sub) || name == "git" && !plainGit(sub) && operandsOf(name, sub) == 1)
 }
 
 // endsByDashes reports whether the program takes every word behind -- for an
@@ -231,13 +240,14 @@ func operandsOf(name, sub string) int {
 	case "go generate", "go bug", "openssl engine":
 		return 1
 	case "go run", "go tool", "npm run", "npm run-script", "npm exec", "npm x", "npm explore", "npm init", "npm create",
-		"yarn run", "yarn exec", "yarn dlx", "pnpm run", "pnpm exec", "pnpm dlx", "cargo run", "uv run":
+		"yarn run", "yarn exec", "yarn dlx", "pnpm run", "pnpm exec", "pnpm dlx", "cargo run", "cargo r", "uv run":
 		return 2
 	case "git bisect", "git submodule", "git hook", "uv tool":
 		return 3
 	case "ip netns", "ip vrf":
 		return 4
-	case "npm config", "npm c", "npm set", "npm edit", "git config", "git filter-branch", "git difftool", "git mergetool", "git send-email", "git credential",
+	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet run", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool",
+		"bazel run", "npm config", "npm c", "npm set", "npm edit", "git config", "git filter-branch", "git difftool", "git mergetool", "git send-email", "git credential",
 		"git daemon", "git instaweb", "git gui", "git citool", "git maintenance", "git var":
 		return 9
 	}
@@ -274,7 +284,7 @@ func cautionOf(program string) caution {
 	case "tar", "bsdtar", "gtar":
 		return caution{runs: "-I -F --to-command --use-compress-program --checkpoint-action --rsh-command --info-script --new-volume-script --rmt-command -T --files-from"}
 	case "rsync":
-		return caution{runs: "-e --rsh --rsync-path"}
+		return caution{runs: "-e -M --rsh --rsync-path --daemon --config --remote-option"}
 	case "scp", "sftp":
 		return caution{runs: "-S -o -F -D"}
 	case "rg":
@@ -296,12 +306,12 @@ func cautionOf(program string) caution {
 	case "make", "gmake":
 		return caution{runs: "-E --eval", alters: "-f -C -I --file --makefile --directory --include-dir", words: "="}
 	case "cmake":
-		return caution{runs: "-P -E"}
+		return caution{runs: "-P -E", words: "*COMPILER *LAUNCHER *LINKER *TOOLCHAIN"}
 	case "ninja":
 		return caution{alters: "-f -C"}
 	case "cargo":
 		return caution{runs: "--config"}
-	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp":
+	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c89", "c99", "gfortran", "gnat", "gdc", "gccgo", "mpicc", "musl-gcc":
 		return caution{runs: "-wrapper -specs -Xlinker -Xassembler -Xpreprocessor -Xclang -mllvm -load -plugin -config", single: true,
 			words: "@ -fplugin -fpass-plugin -B -fuse-ld -specs --specs --ld-path -iplugindir -Wl,@ -Wa,@ -Wp,@ --config --gcc-toolchain -gcc-toolchain -ccc- -resource-dir -load"}
 	case "ld", "ld.bfd", "ld.gold", "ld.lld", "gold", "mold":
@@ -337,11 +347,61 @@ func cautionOf(program string) caution {
 	case "ip":
 		return caution{alters: "-b --batch"}
 	case "pandoc":
-		return caution{runs: "-F -L --filter --lua-filter --pdf-engine"}
-	case "yt-dlp":
-		return caution{runs: "--exec"}
-	case "latex", "pdflatex", "xelatex", "lualatex":
-		return caution{runs: "-shell-escape -enable-write", single: true}
+		return caution{runs: "-F -L -d --filter --lua-filter --pdf-engine --defaults", words: "*.lua"}
+	case "yt-dlp", "youtube-dl":
+		return caution{runs: "--exec --exec-before-download --downloader --external-downloader --netrc-cmd --plugin-dirs --ffmpeg-location --ppa --postprocessor-args --use-postprocessor", alters: "--config-locations"}
+	case "tex", "etex", "pdftex", "xetex", "luatex", "latex", "pdflatex", "xelatex", "lualatex":
+		return caution{runs: "-shell-escape -enable-write18 -enable-pipes -luaonly -lua", single: true, words: "*\\ *|"}
+	case "ssh-keygen":
+		return caution{runs: "-D -w"}
+	case "install":
+		return caution{runs: "--strip-program"}
+	case "sdiff", "diff3":
+		return caution{runs: "--diff-program"}
+	case "ctest":
+		return caution{runs: "-S -D --script --build-and-test --test-command --build-makeprogram --overwrite"}
+	case "bazel":
+		return caution{runs: "--run_under --shell_executable --script_path"}
+	case "mvn", "mvnw":
+		return caution{alters: "-f --file", words: "exec: -Dexec org.codehaus.mojo:exec"}
+	case "gradle", "gradlew":
+		return caution{alters: "-I -b -c -p --init-script --build-file --settings-file --project-dir --include-build"}
+	case "helm":
+		return caution{runs: "--post-renderer --kubeconfig"}
+	case "rustc":
+		return caution{runs: "-C -Z --codegen --sysroot", words: "@"}
+	case "javac":
+		return caution{runs: "-processor -processorpath -Xplugin", single: true, words: "@ -J"}
+	case "nvcc":
+		return caution{runs: "-ccbin --compiler-bindir -Xcompiler -Xlinker -optf --options-file", single: true}
+	case "groff", "troff", "pic", "nroff", "grops", "gropdf":
+		return caution{runs: "-U -P -I"}
+	case "enscript":
+		return caution{runs: "-I --filter"}
+	case "exiftool":
+		return caution{runs: "-if -p -config -execute -api -printFormat -userParam", single: true, words: "-@"}
+	case "certbot":
+		return caution{runs: "--pre-hook --post-hook --renew-hook --deploy-hook --manual-auth-hook --manual-cleanup-hook"}
+	case "aria2c":
+		return caution{alters: "-i --conf-path", runs: "--on-download-complete --on-download-error --on-download-start --on-download-stop --on-download-pause --on-bt-download-complete"}
+	case "busctl":
+		return caution{runs: "--address"}
+	case "pidstat", "scrot":
+		return caution{runs: "-e --exec"}
+	case "tshark", "wireshark":
+		return caution{runs: "-X"}
+	case "restic", "rclone", "borg", "kopia":
+		return caution{runs: "-o --password-command --option --rsh --sftp-ssh --metadata-mapper --cat"}
+	case "iptables", "ip6tables":
+		return caution{runs: "-M --modprobe"}
+	case "pip":
+		return caution{runs: "--python --config-settings --global-option --build-option"}
+	case "convert", "magick", "identify", "mogrify", "composite", "montage":
+		return caution{words: "| msl: ephemeral: @"}
+	case "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome":
+		return caution{runs: "--renderer-cmd-prefix --utility-cmd-prefix --gpu-launcher --ppapi-plugin-launcher --browser-subprocess-path --load-extension"}
+	case "star":
+		return caution{runs: "-I -F", words: "compress-program= rsh="}
 	}
 	return caution{}
 }
@@ -364,8 +424,8 @@ func (a caution) check(c *command, from int) {
 			c.hide(min(len(c.argv), i+2), "%s %s runs another command", c.argv[0].text, w.text)
 		case !ended && a.among(w.text, a.alters), a.begins(w.text):
 			c.spell(min(len(c.argv), i+2))
-			if fromStream(c.argv[i:]) {
-				c.hide(min(len(c.argv), i+2), "%s %s reads what it does from its input", c.argv[0].text, w.text)
+			if fromStream(c.argv[i:]) || w.steered() || strings.Contains(w.text, "=") && strings.ContainsAny(w.text, "$`;|&! \n") || strings.HasPrefix(w.text, "ext::") {
+				c.hide(min(len(c.argv), i+2), "%s %s can run other commands", c.argv[0].text, w.text)
 			}
 		}
 	}
@@ -399,6 +459,9 @@ func fromStream(argv []word) bool {
 
 func (a caution) begins(text string) bool {
 	for _, w := range strings.Fields(a.words) {
+		if part, any := strings.CutPrefix(w, "*"); any && strings.Contains(text, part) {
+			return true
+		}
 		if strings.HasPrefix(text, w) || w == "=" && strings.Contains(text, "=") {
 			return true
 		}

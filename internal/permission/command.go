@@ -372,7 +372,7 @@ func (p *Policy) redirection(s *script, c *command, plain *rule) finding {
 
 // byFileRules applies the rules of the file tools to a redirection.
 func (p *Policy) byFileRules(s *script, c *command, tool string) finding {
-	if c.file.name.whole && !s.moves && !strings.HasPrefix(path.Clean(c.file.name.text), "/proc/") {
+	if c.file.name.whole && !s.moves && !p.at.device(c.file.name.text) {
 		f := p.file(tool, c.file.name.text)[0]
 		f.part = c.src
 		return f
@@ -404,4 +404,13 @@ func (p *Policy) writable(c *command) *rule {
 func (p *Policy) inside(name string) bool {
 	names, known := p.at.names(name)
 	return known && !slices.ContainsFunc(names, outside)
+}
+
+// device reports whether a file lies in /dev or /proc, or is reached through
+// them: where such a name leads depends on who opens it.
+func (at place) device(name string) bool {
+	names, _ := at.names(name)
+	return slices.ContainsFunc(append(names, name), func(n string) bool {
+		return strings.HasPrefix(n, "/dev/") || strings.HasPrefix(n, "/proc/")
+	})
 }

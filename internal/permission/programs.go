@@ -13,7 +13,7 @@ func runsOthers(name string) bool {
 		lldb rr uftrace bpftrace dtrace truss ktrace logsave lckdo ts with-lock-ex solo lockfile lockrun hyperfine multitime
 		script expect unbuffer rlwrap rlfe watch viddy watchexec entr reflex air nodemon inotify-hookable parallel moreutils-parallel sem rush-parallel pexec
 		at batch crontab anacron run-parts start-stop-daemon daemon daemonize supervisord runit runsv s6-supervise foreman honcho overmind pm2 forever concurrently
-		xvfb-run xinit startx dbus-run-session dbus-launch ssh-agent ssh-keygen ssh-add keychain
+		xvfb-run xinit startx dbus-run-session dbus-launch ssh-agent ssh-add keychain
 		tmux screen byobu dtach abduco zellij tmate xterm uxterm urxvt rxvt konsole gnome-terminal xfce4-terminal alacritty kitty foot wezterm st lxterminal
 		xdg-open run-mailcap see xdotool ydotool wmctrl dialog zenity sxhkd xbindkeys openvt
 		ssh mosh sshpass autossh rsh rexec rlogin telnet nc ncat netcat socat socket cryptcat torify torsocks tsocks proxychains pdsh clush parallel-ssh pssh dsh
@@ -25,21 +25,31 @@ func runsOthers(name string) bool {
 		micro joe jed mcedit mc vifm ranger nnn lf fzf sk peco tig lazygit gitui pine alpine mutt neomutt mail mailx
 		less more most lesspipe zless zmore bzless xzless coreutils sqlite sqlite3 psql mysql mariadb mongo mongosh redis-cli duckdb ftp lftp tftp gpg-connect-agent
 		ld.so faketime s6-setuidgid gosu su-exec setuser tini dumb-init catchsegv msgfilter genie crash slsh wish tclsh expectk qemu
-		cobc jjs jrunscript gimp gs aoss padsp primusrun optirun switcherooctl gamemoderun mangohud dpkg-buildpackage debuild debugfs`, name)
+		cobc jjs jrunscript gimp gs gsx gv ghostscript aoss sash scsh ccache sccache distcc icecc colorgcc tcc zig texlua csvtool mlr vd visidata pee ifne mispipe zrun vidir vipe vipw msgexec
+		openvpn ispell aspell info pinfo w3m lynx links elinks newsboat irssi weechat rtorrent mpv mplayer vlc feh sxiv minicom smbclient cowsay cowthink
+		perlbug perldoc pdb byebug pg sqlmap msfconsole scanmem tasksh zathura yelp xpdf evince dosbox wine qemu-x86_64 gtester expect_unbuffer lwp-request hping3
+		unison rdiff-backup aoss padsp primusrun optirun switcherooctl gamemoderun mangohud dpkg-buildpackage debuild debugfs`, name)
 }
 
 // plainConfig reports whether "git config" reads, or sets what no command is
 // run for.
 func plainConfig(c *command) bool {
-	for _, w := range c.argv[1:] {
+	if c.argv[1].text != "config" {
+		return false
+	}
+	for _, w := range c.argv[2:] {
 		section, _, dotted := strings.Cut(strings.ToLower(w.text), ".")
 		switch {
-		case w.mayBeOption():
+		case !w.whole:
 			return false
-		case listed("-l --list --get --get-all --get-regexp list get --show-origin --show-scope --name-only", w.text) && w.whole:
+		case listed("-l --list --get --get-all --get-regexp list get", w.text):
 			return true
-		case dotted && !w.option():
-			return listed("user init color advice push pull commit branch safe tag fetch merge rebase rerere column log status", section) && w.whole
+		case w.option() || listed("set unset", w.text):
+			if !listed("--global --local --system --worktree --add --unset --unset-all --replace-all --all --bool --int --show-origin --show-scope --name-only --null -z set unset", w.text) {
+				return false // its value could be taken for the name of a setting
+			}
+		default:
+			return !dotted || listed("user init color advice push pull commit branch safe tag fetch merge rebase rerere column log status", section)
 		}
 	}
 	return true
@@ -51,7 +61,7 @@ func plainNPM(sub string) bool {
 	return listed(`ci clean-install install i in add install-test it cit uninstall un remove rm r update up upgrade outdated ls list ll la view v info
 		show test t tst start stop restart rebuild rb pack publish audit fund version whoami ping prune dedupe ddp search docs bugs repo owner token
 		login logout adduser config c get set cache bin root prefix link ln help help-search doctor diff dist-tag explain why pkg query
-		sbom star stars unstar team access org profile deprecate unpublish shrinkwrap completion edit run run-script rum urn`, sub)
+		sbom star stars unstar team access org profile deprecate unpublish shrinkwrap completion edit run run-script`, sub)
 }
 
 // plainCargo reports whether a subcommand is cargo's own. A toolchain isn't.

@@ -175,7 +175,7 @@ func (g generator) word(depth int) string {
 func (g generator) mutate(text string) string {
 	bits := strings.Split("evil|ls| |  |\n|\t|;|&&|&|(|)|{ |; }|$(|`|\"|'|\\|$|#| #|\\\n| \\\n|<<E\n|<<'E'\n|<<-E\n|<<\\E\n|<<E|E\n|\nE\n|\nE|\t|${x:-|${x-|${x#|${x%'|${x/|}|$'|$\"|$((|))|[[ | ]]|=|x=|!|<(|>(|{|,|}|~|*|?|[|]|"+
 		"case x in x) |;;|esac|if |then |fi|for x in |do |done|f() |eval |sh -c '|sh -c \"|bash -c '|env |xargs |command |time |<|>/dev/null|2>&1|>&|<&|<<<|&>/dev/null|\r|\v|a|-|--|%|@(|+(|!(|?(|coproc |function f |select x in |in |esac\n|\\\\|\\'|\\\"|\\`|\\$|$x|$@|${x}|\"$x\"|''|\"\"|//|:|1|"+
-		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |;&|;;&|&|exec |trap '|' EXIT|-c |\x01|\u00a0|é|cat ", "|")
+		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |;&|;;&|&|exec |trap '|' EXIT|-c |{PATH}<|{x}>|+x |/dev/stdin|PS4=|RANDOM=|time -- |BASH_ENV=|declare -i x=|-- |jobs -x |\x01|\u00a0|é|cat ", "|")
 	bits = append(bits, "|", "||", "|&")
 	at := g.IntN(len(text) + 1)
 	switch g.IntN(6) {

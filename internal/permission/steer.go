@@ -53,6 +53,10 @@ func (w word) steered() bool {
 		strings.HasPrefix(name, "GIT_TRACE2"), steersTool(name):
 		return true
 	case listed(programVariables, name):
+		if i := strings.LastIndex(strings.TrimRight(value, "0123456789.-"), "-"); i > 0 && identifier(strings.ReplaceAll(value[:i], "-", "_")) {
+			value = value[i+1:] // aarch64-linux-gnu-gcc, clang-17
+		}
+		value = strings.TrimRight(value, "0123456789.-")
 		return !known || !listed(`cat less more true false vi vim nano emacs gcc g++ cc c++ clang clang++ ld ar as nm ranlib
 			python python2 python3 perl ruby node bash sh /bin/sh /bin/bash rustc rustdoc cargo sccache ccache pkg-config ssh`, value) && value != "" && value != ":"
 	case listed(optionVariables, name):

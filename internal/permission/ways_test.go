@@ -69,14 +69,22 @@ func TestE47_X04_TextsThatCantBeSeen(t *testing.T) {
 		"PS4='x'; set -x", "PS4=x bash -c ls", "export PS4=x", "for PS4 in x; do ls; done", "read PS4", "printf -v PS4 x", "PROMPT_COMMAND=x", "BASH_ALIASES=([a]=x)", "BASH_ALIASES[a]=x", "BASH_CMDS[a]=/bin/x", "shopt -s expand_aliases", "shopt -s extglob", "BASH_ENV=x bash -c ls", "ENV=x sh -c ls", "export BASH_ENV=x", "env BASH_ENV=x bash -c ls", "env PS4=x ls",
 		"GIT_EXTERNAL_DIFF=x git diff", "GIT_SSH_COMMAND='x y' git fetch", "GIT_PAGER='x y' git log", "PAGER='x y' man ls", "EDITOR='x' git commit", "LESSOPEN='|x' ls", "NODE_OPTIONS='-r x' node y.js", "PERL5OPT=x perl y", "GOFLAGS=-toolexec=x go build", "MAKEFLAGS=--eval=x make", "LD_PRELOAD=./x ls", "npm_config_script_shell=x npm ci", "RUSTC_WRAPPER=x cargo build", "CC='x y' make", "RSYNC_RSH=x rsync a b", "TAR_OPTIONS=x tar xf y", "GIT_CONFIG_COUNT=1 git log", "PYTHONSTARTUP=x python3 y.py", "JAVA_TOOL_OPTIONS=x ls",
 		"npm exec x", "npm x y", "npm exec -c x", "npx x", "pnpm dlx x", "pnpm exec x", "yarn dlx x", "yarn exec x", "bunx x", "uvx x", "uv run x", "pipx run x", "tmux -c x", "tmux new x", "screen -dm x", "start-stop-daemon --start --exec /bin/x", "choom -n 0 -- x", "run-parts x", "git bisect run x", "git submodule foreach x", "git config alias.x '!y'", "git config core.pager 'x y'", "git filter-branch --tree-filter x", "git difftool -x y", "systemd-run x",
-		"hyperfine x", "xterm -e x", "logsave x y", "watchexec x", "m4 x", "sg x -c y", "runcon x y", "corepack yarn x", "set -o history", "command -- $X", "fzf --preview x", "find . -exec bash +x -c y \\;",
+		"make 'A=$(shell x)'", "make CC='x y'", "make SHELL=x", "make -f -", "make -f/dev/stdin", "make -f <(x)", "git clone 'ext::x' y", "git remote-ext a x", "git x", "git-x y", "git config --comment user.x core.pager y", "git config -f user.x core.pager y", "npm rum x", "npm exe x", "python3 -m timeit x", "python3 -m pdb -c x y", "/proc/self/exe -c x", "/dev/fd/3 x", "/lib/ld64.so.2 x", "tar xTf a b", "pee x", "ifne x", "ccache x", "gh alias set a '!x'", "helm x --post-renderer y", "rustc -Clinker=x y", "ssh-keygen -D x", "ifne x", "ldd /dev/stdin", "hyperfine x", "xterm -e x", "logsave x y", "watchexec x", "m4 x", "sg x -c y", "runcon x y", "corepack yarn x", "set -o history", "command -- $X", "fzf --preview x", "find . -exec bash +x -c y \\;",
 	}
 	check(t, boxed(t), Ask, texts...)
 	check(t, newPolicy(t, Config{Sandboxed: true}), Allow, texts...)
 	check(t, newPolicy(t, Config{Plan: true, Sandboxed: true}), Deny, texts...)
 	check(t, boxed(t), Deny, "bash /dev/stdin <<< 'rm x'", ". /dev/stdin <<< 'rm x'", "bash +x -c 'rm x'", "time -- rm x", "time -p -- rm x", "mapfile -C 'rm x;' a", "compgen -W '$(rm x)'", "jobs -x rm x", "hash -p /bin/rm foo; foo x", "npm exec rm x", "tmux -c 'rm x'", "PS4='$(rm x)'; set -x", "bash -c - 'rm x'", "GIT_EXTERNAL_DIFF='rm x' git diff", "git config alias.x '!rm y'", "x='b[$(rm x)]'; a=([x]=1)", "declare -i x='b[$(rm x)]'", "RANDOM='a[$(rm x)]'", "git bisect run rm x", "for PS4 in '$(rm x)'; do set -x; done")
 	check(t, boxed(t), Allow, "set -euo pipefail; ls", "set -x", "set -- a b", "declare x=1", "local x=$1", "export A=b", "export A=\"$B\"", "declare -r x=1", "a=(1 2); ls", "a=($X)", "read -r x", "declare -A m", "shopt -s nullglob", "mapfile -t a < x", "bash x.sh", "bash -x x.sh", "bash -c 'ls'", "time ls", "time -p ls", "for f in *; do ls \"$f\"; done", "x=1; y=\"$x\"", "git config user.name x", "git config --list", "npm ci", "npm run build", "npm test", "PAGER=cat git log", "GIT_PAGER=cat git log", "EDITOR=true git commit", "CC=clang make", "GOFLAGS=-mod=mod go build",
-		"CGO_ENABLED=0 go build", "sort x", "jobs -l", "hash -r", "PATH=$PATH:/x ls", "read x y", "wait", "git bisect good", "git submodule update --init", "python3 src/dev/x.py", "bash dev/run.sh", "unset x", "x+=1")
+		"CGO_ENABLED=0 go build", "sort x", "jobs -l", "hash -r", "PATH=$PATH:/x ls", "read x y", "wait", "git bisect good", "git submodule update --init", "python3 src/dev/x.py", "bash dev/run.sh", "CC=clang-17 make", "CC=aarch64-linux-gnu-gcc make", "make PREFIX=/usr V=1 install", "make -f x", "cmake -S . -B build", "python3 -m pytest", "./x.sh", "/usr/bin/env ls", "git config --global user.email x", "git rev-list HEAD", "git fast-export HEAD", "unset x", "x+=1")
+}
+
+// What has no shape can make a text look other than it is.
+func TestE47_X04_CharactersWithoutShape(t *testing.T) {
+	for _, c := range []rune{0xa0, 0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x180e, 0x200b, 0x200d, 0x2028, 0x202e, 0x2060, 0x2066, 0x2800, 0x3000, 0x3164, 0xfeff, 0xffa0, 0xfff9, 0x1d159, 0xe0001, 0xe0061} {
+		check(t, x04(t), Ask, "ls "+string(c), "ls x"+string(c)+"y")
+	}
+	check(t, x04(t), Allow, "ls é 作 ☑", "ls \u26a0\ufe0f", "ls \ue0b0")
 }
 
 // A redirection in a text that can't be seen may be what a rule for files is
@@ -85,6 +93,7 @@ func TestE47_X04_FileRulesInUnseenTexts(t *testing.T) {
 	p := newPolicy(t, Config{Sandboxed: true}, "deny write(secrets/**)")
 	unseen := []string{"bash <<< 'echo x > y'", "env -C secrets sh -c 'echo x > z'", "eval \"$x\"", "sh -o noclobber -c 'echo x > z'", "setsid -x sh -c 'echo > z'", "bash +x -c 'echo > z'", "$X", "find . -execdir sh -c 'echo > z' \\;", "echo 'echo > z' | sh", "{ ls; } {x}>z", "ln -s secrets l; ls > l/z", "mv secrets l; ls > l/z", "time -- sh -c 'cd secrets; ls > z'"}
 	check(t, p, Ask, unseen...)
+	check(t, p, Ask, "ls > /proc/self/cwd/secrets/z", "ls > /dev/fd/../cwd/secrets/z", "ls > ../../../../proc/self/cwd/secrets/z", "ls > s*ts/z", "ls > $PWD/secrets/z", "ls > ~+/secrets/z", "ls > secret{s,}/z")
 	check(t, newPolicy(t, Config{Sandboxed: true}, "ask write(secrets/**)"), Ask, unseen...)
 	check(t, newPolicy(t, Config{Sandboxed: true}, "deny read(secrets/**)"), Ask, "bash <<< 'cat < y'", "eval \"$x\"", "env -C secrets sh -c 'cat < z'")
 	check(t, newPolicy(t, Config{Sandboxed: true}, "deny write"), Ask, "eval \"$x\"", "bash -s")

@@ -39,6 +39,10 @@ func (r *reader) study(c *command) {
 		c.opaque("a command's name doesn't begin with a dash")
 		return
 	}
+	if r.elsewhere(c.argv[0].text) {
+		c.opaque("the command's path leads to another program")
+		return
+	}
 	name := r.program(c.argv[0].text)
 	switch name {
 	case "cd", "pushd", "popd", "chdir", "ln", "mv":
@@ -53,11 +57,30 @@ func (r *reader) study(c *command) {
 	if r.interpreter(c, name) || setter(c, name) {
 		return
 	}
-	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || runsOthers(name) {
+	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld64.") || runsOthers(name) {
 		c.opaque("%s runs other commands or code", name)
 		return
 	}
+	if strings.HasPrefix(name, "git-") {
+		c.hide(1, "%s may run other commands", name)
+	}
 	careful(c, name)
+}
+
+// elsewhere reports whether the path of a command doesn't say which program it
+// is: an open file or the running shell itself, or a link in the workspace to a
+// program outside that has another name.
+func (at place) elsewhere(name string) bool {
+	if !strings.Contains(name, "/") {
+		return false
+	}
+	names, known := at.names(name)
+	for _, n := range names {
+		if strings.HasPrefix(n, "/proc/") || strings.HasPrefix(n, "/dev/") || !outside(names[0]) && outside(n) && at.program(n) != at.program(name) {
+			return true
+		}
+	}
+	return !known
 }
 
 // options is the part of a command's options that is understood: letters and

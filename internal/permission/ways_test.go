@@ -45,7 +45,7 @@ func TestE47_X04_DashesAsValue(t *testing.T) {
 		"tar *":   {"tar -cf -- -I id x", "tar cf -- -I id x", "tar -f -- -c --to-command=id", "tar cfb -- x -Iid", "tar -cf x -- -Iid y"},
 		"make *":  {"make -o -- -f x", "make -W -- --eval=id", "make -j -- -C x"},
 		"gcc *":   {"gcc -o -- -wrapper id x.c", "gcc -- -wrapper id", "gcc -x -- -fplugin=x"},
-		"sort *":  {"sort --random-source -- --compress-program=id", "sort -T -- --compress-program=id x", "sort -k -- --comp=id", "sort -t -- $X"},
+		"sort *":  {"sort --random-source -- --compress-program=id", "sort -T -- --compress-program=id x", "sort -k -- --comp=id", "sort -t -- $X", "sort --random-source -- -o x", "sort -ox y", "sort --outp=x y"},
 		"rg *":    {"rg -e -- --pre id x", "rg -g -- --pre=id"},
 		"fd *":    {"fd -e -- -x id", "fd -E -- --exec id"},
 		"rsync *": {"rsync -f -- -e id x y", "rsync x -- -eid"},

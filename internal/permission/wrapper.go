@@ -22,12 +22,7 @@ func (at place) program(text string) string {
 // study finds out what a command runs besides itself.
 func (r *reader) study(c *command) {
 	c.need, c.own = 1, 1
-	for _, w := range c.env {
-		if w.steered() {
-			name, _, _ := strings.Cut(w.text, "=")
-			c.hide(0, "%s can make programs run its value", name)
-		}
-	}
+	c.studySettings()
 	if len(c.argv) == 0 {
 		return
 	}
@@ -65,6 +60,16 @@ func (r *reader) study(c *command) {
 		c.hide(1, "%s may run other commands", name)
 	}
 	careful(c, name)
+}
+
+// studySettings looks at the assignments in front of a command.
+func (c *command) studySettings() {
+	for _, w := range c.env {
+		if w.steered() {
+			name, _, _ := strings.Cut(w.text, "=")
+			c.hide(0, "%s can make programs run its value", name)
+		}
+	}
 }
 
 // elsewhere reports whether the path of a command doesn't say which program it

@@ -83,7 +83,7 @@ func quietOptions(name string) (string, bool) {
 		return "vdru", true
 	case "ruby":
 		return "wW", true
-	case "node", "nodejs", "php", "lua", "luajit", "Rscript", "tclsh", "guile", "groovy", "elixir", "awk", "gawk", "mawk", "nawk", "sed", "gsed":
+	case "node", "nodejs", "js", "php", "lua", "luajit", "Rscript", "tclsh", "guile", "groovy", "elixir", "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		return "", true
 	}
 	return "", false
@@ -156,7 +156,7 @@ func careful(c *command, name string) {
 	case "git":
 		sub, at = git(c)
 	case "docker", "podman", "nerdctl", "buildah", "kubectl", "oc", "go", "npm", "yarn", "pnpm", "cargo", "uv", "hg", "ip",
-		"gh", "glab", "aws", "dotnet", "bazel", "openssl":
+		"gh", "glab", "aws", "dotnet", "bazel", "openssl", "composer", "rails", "swift", "crystal", "flask":
 		sub = subcommand(c)
 	case "tar", "bsdtar", "gtar":
 		if len(c.argv) > 1 && !c.argv[1].option() && strings.ContainsAny(c.argv[1].text, "IFT") {
@@ -185,7 +185,8 @@ func runsOperands(c *command, name, sub string) bool {
 	case "npm explore", "yarn exec", "yarn dlx", "yarn create", "pnpm exec", "pnpm dlx", "pnpm create", "uv run", "uv tool", "ip netns", "ip vrf",
 		"git filter-branch", "git difftool", "git mergetool", "git send-email", "git instaweb", "git credential", "git var", "git daemon", "git maintenance":
 		return true
-	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool":
+	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool",
+		"composer exec", "rails runner", "rails r", "rails console", "rails c", "swift repl", "crystal eval", "flask shell":
 		return true
 	case "git bisect":
 		return names("run")

@@ -53,7 +53,7 @@ func buildCaution(program string) caution {
 		return caution{alters: "-f -C"}
 	case "cargo":
 		return caution{runs: "--config"}
-	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c89", "c99", "gfortran", "gnat", "gdc", "gccgo", "mpicc", "musl-gcc":
+	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c", "gfortran", "gnat", "gdc", "gccgo", "mpicc", "musl-gcc":
 		return caution{runs: "-wrapper -specs -Xlinker -Xassembler -Xpreprocessor -Xclang -mllvm -load -plugin -config", single: true,
 			words: "@ -fplugin -fpass-plugin -B -fuse-ld -specs --specs --ld-path -iplugindir -Wl,@ -Wa,@ -Wp,@ --config --gcc-toolchain -gcc-toolchain -ccc- -resource-dir -load"}
 	case "ld", "ld.bfd", "ld.gold", "ld.lld", "gold", "mold":

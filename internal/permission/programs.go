@@ -28,7 +28,19 @@ func runsOthers(name string) bool {
 		cobc jjs jrunscript gimp gs gsx gv ghostscript aoss sash scsh ccache sccache distcc icecc colorgcc tcc zig texlua csvtool mlr vd visidata pee ifne mispipe zrun vidir vipe vipw msgexec
 		openvpn ispell aspell info pinfo w3m lynx links elinks newsboat irssi weechat rtorrent mpv mplayer vlc feh sxiv minicom smbclient cowsay cowthink
 		perlbug perldoc pdb byebug pg sqlmap msfconsole scanmem tasksh zathura yelp xpdf evince dosbox wine qemu-x86_64 gtester expect_unbuffer lwp-request hping3
-		unison rdiff-backup aoss padsp primusrun optirun switcherooctl gamemoderun mangohud dpkg-buildpackage debuild debugfs`, name)
+		unison rdiff-backup padsp primusrun optirun switcherooctl gamemoderun mangohud dpkg-buildpackage debuild debugfs
+		run0 sudoedit please dzdo pfexec gksudo kdesudo beesu calife super flatpak flatpak-spawn snap host-spawn distrobox-host-exec apptainer singularity runc crun ctr crictl lima limactl colima multipass wsl
+		swipl gforth raku rakudo ocaml utop sml csi gsi scheme petite bpython ptpython groovysh kotlinc-jvm poke crystal x86_
+		editor pager sensible-editor sensible-pager sensible-browser x-terminal-emulator x-www-browser www-browser open gnome-open exo-open kde-open gio gtk-launch dex`, name)
+}
+
+// variantOf is the program that a name with a kind behind a dot is one of:
+// vim.tiny is vim, but script.sh isn't script.
+func variantOf(name string) string {
+	if base, kind, ok := strings.Cut(name, "."); ok && listed("basic tiny nox gtk gtk2 gtk3 athena openbsd traditional netkit static exe real ws dynamic", kind) {
+		return base
+	}
+	return name
 }
 
 // plainConfig reports whether "git config" reads, or sets what no command is

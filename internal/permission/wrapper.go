@@ -13,8 +13,17 @@ func (at place) program(text string) string {
 	if at.fold {
 		name = strings.ToLower(name)
 	}
+	name = strings.TrimSuffix(variantOf(name), "-static")
+	if i := strings.IndexAny(name, "0123456789"); i > 0 { // perl5.36-x86_64-linux-gnu
+		if _, ok := quietOptions(name[:i]); ok {
+			return name[:i]
+		}
+	}
 	if short := strings.TrimRight(name, "0123456789.-"); short != "" {
-		return short
+		name = short
+	}
+	if i := strings.LastIndexByte(name, '-'); i > 0 && listed("gcc g++ c++ cpp clang clang++ ld ar nm ranlib objdump objcopy strip gfortran", name[i+1:]) {
+		return name[i+1:] // aarch64-linux-gnu-gcc
 	}
 	return name
 }
@@ -52,7 +61,7 @@ func (r *reader) study(c *command) {
 	if r.interpreter(c, name) || setter(c, name) {
 		return
 	}
-	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld64.") || runsOthers(name) {
+	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld64.") || runsOthers(name) || runsOthers(path.Base(c.argv[0].text)) {
 		c.opaque("%s runs other commands or code", name)
 		return
 	}

@@ -196,7 +196,7 @@ func runsOperands(c *command, name, sub string) bool {
 		return !plainConfig(c)
 	}
 	// Others of git may be aliases, or programs of the user's.
-	return sub != "" && (name == "npm" && !plainNPM(sub) || name == "git" && !plainGit(sub) && operandsOf(name, sub) == 1)
+	return sub != "" && (name == "npm" && !plainNPM(sub) || name == "git" && !plainGit(sub) && sub != "lfs" && sub != "subtree" && operandsOf(name, sub) == 1)
 }
 
 // endsByDashes reports whether the program takes every word behind -- for an

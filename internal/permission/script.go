@@ -283,6 +283,9 @@ func (r *reader) redirect(n *syntax.Redirect) {
 		if descriptor(target) {
 			return
 		}
+		if strings.Trim(target.text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-") != "" {
+			r.doubt(r.source(n), "bash expands the word behind %s twice", n.Op)
+		}
 	}
 	f := &file{name: target, writes: n.Op != syntax.RdrIn}
 	if f.harmless() {

@@ -52,6 +52,16 @@ func TestE47_X04_RealShell(t *testing.T) {
 	}
 }
 
+// What a rule denies never runs in a text that is allowed, where everything
+// else may run.
+func TestE47_X04_RealShellDenied(t *testing.T) {
+	for _, shell := range []string{"bash", "sh"} {
+		t.Run(shell, func(t *testing.T) {
+			realShell(t, newPolicy(t, Config{Sandboxed: true, POSIX: shell == "sh"}, "deny bash(evil *)"), shell, *mutations/2)
+		})
+	}
+}
+
 func realShell(t *testing.T, p *Policy, shell string, rounds int) {
 	at, err := exec.LookPath(shell)
 	if err != nil {
@@ -175,7 +185,7 @@ func (g generator) word(depth int) string {
 func (g generator) mutate(text string) string {
 	bits := strings.Split("evil|ls| |  |\n|\t|;|&&|&|(|)|{ |; }|$(|`|\"|'|\\|$|#| #|\\\n| \\\n|<<E\n|<<'E'\n|<<-E\n|<<\\E\n|<<E|E\n|\nE\n|\nE|\t|${x:-|${x-|${x#|${x%'|${x/|}|$'|$\"|$((|))|[[ | ]]|=|x=|!|<(|>(|{|,|}|~|*|?|[|]|"+
 		"case x in x) |;;|esac|if |then |fi|for x in |do |done|f() |eval |sh -c '|sh -c \"|bash -c '|env |xargs |command |time |<|>/dev/null|2>&1|>&|<&|<<<|&>/dev/null|\r|\v|a|-|--|%|@(|+(|!(|?(|coproc |function f |select x in |in |esac\n|\\\\|\\'|\\\"|\\`|\\$|$x|$@|${x}|\"$x\"|''|\"\"|//|:|1|"+
-		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |;&|;;&|&|exec |trap '|' EXIT|-c |{PATH}<|{x}>|+x |/dev/stdin|PS4=|RANDOM=|time -- |BASH_ENV=|declare -i x=|-- |jobs -x |\x01|\u00a0|é|cat ", "|")
+		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |;&|;;&|&|exec |trap '|' EXIT|-c |{PATH}<|{x}>|+x |/dev/stdin|PS4=|RANDOM=|time -- |BASH_ENV=|declare -i x=|-- |jobs -x |mapfile -C |compgen -W |alias ls=|BASH_ALIASES=|printf -v |read |[[ -v |bash -s|sh /dev/fd/0|. /dev/stdin |set -x;|set -- |unset |local |export |a=(|a[|test |${a[|-o |-x |bash +x -c |shopt -s |\x01|\u00a0|é|cat ", "|")
 	bits = append(bits, "|", "||", "|&")
 	at := g.IntN(len(text) + 1)
 	switch g.IntN(6) {

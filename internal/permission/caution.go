@@ -64,7 +64,7 @@ func (at place) stream(name string) bool {
 			return true
 		}
 		switch dir, base := path.Split(n); { // the folder may be another one
-		case base == "stdin", strings.HasSuffix(dir, "fd/"), strings.Contains(n, "proc/self/"):
+		case base == "stdin", dir == "fd/", strings.HasSuffix(dir, "/fd/"), strings.Contains(n, "proc/self/"):
 			return true
 		}
 	}

@@ -193,22 +193,15 @@ func (p *Policy) hidden(c *command) string {
 func (p *Policy) unseen(s *script, d doubt, plain *rule) finding {
 	var guard *rule
 	for _, r := range p.rules {
-		if r.words == nil || r.Do == Allow {
+		if r.Do == Allow || r.words == nil && r.Tool != "write" && r.Tool != "read" {
 			continue
 		}
-		if r.Do == Deny && s.named(r.words, p.at.fold) {
-			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text names what the rule is about"}
-		}
-		if guard == nil || r.Do.rank() > guard.Do.rank() {
-			guard = r
-		}
-	}
-	for _, r := range p.rules {
-		if r.Do == Allow || r.Tool != "write" && r.Tool != "read" {
-			continue
-		}
-		if r.Do == Deny && r.path != nil && p.opens(s, r) {
-			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text opens what the rule is about"}
+		if r.Do == Deny && p.speaksOf(s, r) {
+			what := "names"
+			if r.words == nil {
+				what = "opens"
+			}
+			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text " + what + " what the rule is about"}
 		}
 		if guard == nil || r.Do.rank() > guard.Do.rank() {
 			guard = r
@@ -220,6 +213,20 @@ func (p *Policy) unseen(s *script, d doubt, plain *rule) finding {
 	f := p.otherwise(plain, d.src)
 	f.why = d.why
 	return f
+}
+
+// speaksOf reports whether a text that isn't seen names the command of a rule,
+// or opens its file.
+func (p *Policy) speaksOf(s *script, r *rule) bool {
+	about, ok := s.about[r]
+	if !ok {
+		if s.about == nil {
+			s.about = map[*rule]bool{}
+		}
+		about = r.words != nil && s.named(r.words, p.at.fold) || r.path != nil && p.opens(s, r)
+		s.about[r] = about
+	}
+	return about
 }
 
 // named reports whether a text has the words of a pattern in their order,

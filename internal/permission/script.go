@@ -18,9 +18,10 @@ type script struct {
 	text     string
 	commands []command // in the order of the text, those within substitutions too
 	doubts   []doubt
-	words    []word   // all words, to look for closed folders
-	moves    bool     // it may change the folder, so relative paths can't be told
-	tokens   []string // see names
+	words    []word         // all words, to look for closed folders
+	moves    bool           // it may change the folder, so relative paths can't be told
+	tokens   []string       // see names
+	about    map[*rule]bool // whether an unseen part may be what a rule is about: looked up once
 }
 
 // doubt is a place of a text where what runs can't be known, or where shells

@@ -26,7 +26,7 @@ func TestE47_X04_RedirectionsThatSetVariables(t *testing.T) {
 // What xargs puts into a command is told from the options that it reads.
 func TestE47_X04_XargsOptions(t *testing.T) {
 	texts := []string{
-		"xargs -I A -I status git status", "xargs -I zz -I ls ls x", "xargs -dI -Istatus git status", "xargs -dI -I status git status", "xargs -0I status git status", "xargs -0rI ls ls", "xargs -I '' ls", "xargs -I", "xargs -n", "xargs -i ls", "xargs -istatus git status",
+		"xargs -I A -I status git status", "xargs -I status -I {} git status", "xargs -I zz -I ls ls x", "xargs -dI -Istatus git status", "xargs -dI -I status git status", "xargs -0I status git status", "xargs -0rI ls ls", "xargs -I '' ls", "xargs -I", "xargs -n", "xargs -i ls", "xargs -istatus git status",
 		"xargs --replace=status git status", "xargs --replace git status", "xargs --repl=ls ls", "xargs -a x ls", "xargs -J x ls", "xargs -n$X ls", "xargs -n $X ls", "xargs $X ls", "xargs -e ls", "xargs -l ls", "xargs -nI -Istatus git status", "xargs -I{} -I status git status", "xargs -EI -I status git status",
 		"xargs --process-slot-var=PATH ls", "xargs --arg-file=x ls", "xargs -o ls", "xargs -p ls", "xargs -R 1 ls", "xargs -I l ls", "xargs -I s git status",
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -103,7 +104,7 @@ func (c *approveCmd) list(ctx context.Context, a *app, client *owner.Client) err
 		if p.Once {
 			once = "; a yes is good for all such calls of this session"
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%s  %s %s\n    asked by %s%s\n", p.ID, p.Tool, shownArgs(p.Args), printable(p.Rule), once); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%s  %s %s\n    asked by %s%s\n", p.ID, visible(p.Tool), shownArgs(p.Args), visible(p.Rule), once); err != nil {
 			return err
 		}
 	}
@@ -111,16 +112,60 @@ func (c *approveCmd) list(ctx context.Context, a *app, client *owner.Client) err
 }
 
 // shownArgs shows a call's arguments whole, since somebody is to answer for
-// them: on one line, with nothing in it that could steer a terminal. A command
-// of one line that has no other arguments is shown as it is.
+// them: on one line, with nothing in it that could steer a terminal or that
+// can't be seen. A command of one line that has no other arguments is shown as
+// it is.
 func shownArgs(args json.RawMessage) string {
 	m := session.DecodeArgs(string(args))
 	if command, ok := m["command"].(string); ok && len(m) == 1 && !strings.ContainsAny(command, "\n\r") {
-		return printable(command)
+		return visible(command)
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, args) != nil {
-		return printable(strconv.Quote(string(args)))
+		return visible(strconv.Quote(string(args)))
 	}
-	return printable(b.String())
+	return visible(b.String())
+}
+
+// fewBlanks is how many blanks in a row are shown as they are.
+const fewBlanks = 4
+
+// visible writes out what a person couldn't see, or would take for the end of
+// a line: ⟨U+200B⟩ for a character without a shape, ⟨tab⟩, ⟨80 blanks⟩.
+func visible(s string) string {
+	var b strings.Builder
+	blanks := 0
+	flush := func() {
+		if blanks > fewBlanks {
+			fmt.Fprintf(&b, "⟨%d blanks⟩", blanks)
+		} else {
+			b.WriteString(strings.Repeat(" ", blanks))
+		}
+		blanks = 0
+	}
+	for _, r := range s {
+		if r == ' ' {
+			blanks++
+			continue
+		}
+		flush()
+		switch {
+		case r == '\t':
+			b.WriteString("⟨tab⟩")
+		case shapeless(r):
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// shapeless reports whether a character has no shape of its own, or none that
+// differs from a blank's.
+func shapeless(r rune) bool {
+	const brailleBlank, nullNotehead = 0x2800, 0x1d159
+	return !unicode.IsPrint(r) || r == brailleBlank || r == nullNotehead ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

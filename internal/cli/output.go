@@ -327,8 +327,8 @@ func from(name string) string {
 
 // asked shows what waits for a person, and how to answer.
 func (o *textOutput) asked(a *wire.Approval) {
-	o.say(yellow, "? %s %s", a.Tool, shownArgs(a.Args))
-	o.say(yellow, "  %s · answer with: %s approve %s %s [--deny]", a.Rule, program(), o.id, a.ID)
+	o.say(yellow, "? %s %s", visible(a.Tool), shownArgs(a.Args))
+	o.say(yellow, "  %s · answer with: %s approve %s %s [--deny]", visible(a.Rule), program(), o.id, a.ID)
 }
 
 // wentOn: the text of an answer was not the last word.

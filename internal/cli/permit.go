@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -91,13 +90,4 @@ func (c permitConfig) read(box *session.Toolbox) ([]permission.Rule, error) {
 		}
 	}
 	return rules, nil
-}
-
-// realPath follows the symlinks of a path; "" if it can't.
-func realPath(abs string) string {
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return ""
-	}
-	return real
 }

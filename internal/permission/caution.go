@@ -1,13 +1,14 @@
 package permission
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
 
 // interpreter takes the programs that run code from their words. A rule that
 // allows one must spell out the script. It reports whether c is one.
-func interpreter(c *command, name string) bool {
+func (r *reader) interpreter(c *command, name string) bool {
 	quiet, ok := quietOptions(name)
 	if !ok {
 		return false
@@ -26,10 +27,13 @@ func interpreter(c *command, name string) bool {
 			c.opaque("%s runs code that is only known when it runs", name)
 			return true
 		case !w.option():
-			runsFile(c, at)
+			r.runsFile(c, at)
 			return true
 		case name == "python" && w.text == "-m":
 			c.spell(at + 2)
+			if at+1 >= len(c.argv) || !c.argv[at+1].whole || listed("timeit code pdb asyncio idlelib IPython ptpython bpython runpy cProfile profile trace", c.argv[at+1].text) {
+				c.opaque("this module of python runs other code")
+			}
 			return true
 		case strings.Trim(w.text[1:], quiet) != "":
 			c.opaque("%s %s can run code that the rules don't see", name, w.text)
@@ -42,9 +46,29 @@ func interpreter(c *command, name string) bool {
 
 // runsFile says that c runs the file at i of its words. A rule that allows c
 // must name the file, and one that refuses the file is about c too.
-func runsFile(c *command, i int) {
+func (r *reader) runsFile(c *command, i int) {
+	if r.stream(c.argv[i].text) {
+		c.opaque("%s runs what comes from its input", c.argv[0].text)
+		return
+	}
 	c.spell(i + 1)
 	c.inner = []command{{src: c.src, env: c.env, argv: c.argv[i:], need: 1, own: 1}}
+}
+
+// stream reports whether a file isn't one that lies somewhere, but an open
+// one, a device or the like: what it holds is only known when it runs.
+func (at place) stream(name string) bool {
+	names, known := at.names(name)
+	for _, n := range names {
+		if strings.HasPrefix(n, "/dev/") || strings.HasPrefix(n, "/proc/") {
+			return true
+		}
+		switch dir, base := path.Split(n); { // the folder may be another one
+		case base == "stdin", dir == "fd/", strings.HasSuffix(dir, "/fd/"), strings.Contains(n, "proc/self/"):
+			return true
+		}
+	}
+	return !known
 }
 
 // quietOptions are the letters of an interpreter that take no value and run
@@ -55,9 +79,11 @@ func quietOptions(name string) (string, bool) {
 		return "uBEsSIOvq", true
 	case "perl":
 		return "wWtT", true
+	case "ldd": // it may execute the file
+		return "vdru", true
 	case "ruby":
 		return "wW", true
-	case "node", "nodejs", "php", "lua", "luajit", "Rscript", "tclsh", "guile", "groovy", "elixir", "awk", "gawk", "mawk", "nawk", "sed", "gsed":
+	case "node", "nodejs", "js", "php", "lua", "luajit", "Rscript", "tclsh", "guile", "groovy", "elixir", "awk", "gawk", "mawk", "nawk", "sed", "gsed":
 		return "", true
 	}
 	return "", false
@@ -112,91 +138,15 @@ func safeSed(script string) bool {
 	return len(parts) == 3 && strings.Trim(parts[2], "gpiI0123456789") == ""
 }
 
-// setter takes the commands that set variables or change what a name means.
-// Patterns must spell them out; a name that isn't known can hold a subscript
-// that runs commands.
-func setter(c *command, name string) bool {
-	switch name {
-	case "export", "declare", "typeset", "local", "readonly", "nameref", "unset", "read", "mapfile", "readarray",
-		"getopts", "hash", "shopt", "set", "wait":
-	case "let", "alias", "enable", "complete", "bind", "fc":
-		c.opaque("%s can run commands by its words", name)
-		return true
-	case "printf":
-		if len(c.argv) > 1 && (c.argv[1].mayBeOption() || strings.HasPrefix(c.argv[1].text, "-v")) {
-			c.opaque("printf -v can run commands by a subscript")
-		}
-		return true
-	case "test", "[":
-		if !plainTest(c.argv) {
-			c.opaque("%s can run commands by a subscript", name)
-		}
-		return true
-	default:
-		return false
-	}
-	c.spell(len(c.argv))
-	for _, w := range c.argv[1:] {
-		before, _, assigns := strings.Cut(w.text, "=")
-		if !w.whole && !assigns || strings.ContainsAny(before, "[$`(") {
-			c.opaque("%s can run commands by a subscript", name)
-		}
-	}
-	return true
-}
-
-// plainTest reports whether a test has no -v or -R, and can't get one from an
-// expansion.
-func plainTest(argv []word) bool {
-	args := argv[1:]
-	if n := len(args); n > 0 && args[n-1].text == "]" {
-		args = args[:n-1]
-	}
-	known := true
-	for _, w := range args {
-		known = known && w.whole
-		if !w.single || w.whole && (w.text == "-v" || w.text == "-R") {
-			return false
-		}
-	}
-	if len(args) > 1 && args[0].text == "!" {
-		args = args[1:]
-	}
-	switch len(args) {
-	case 0, 1:
-		return true
-	case 2:
-		return args[0].whole
-	case 3:
-		return args[1].whole && args[1].text != "-a" && args[1].text != "-o" || known
-	}
-	return known
-}
-
-// runsOthers reports whether a program runs other commands, or code, in ways
-// that aren't unwrapped here. Only a pattern without a star is about it.
-func runsOthers(name string) bool {
-	return slices.Contains(strings.Fields(`
-		zsh ksh mksh fish csh tcsh pwsh powershell nu elvish xonsh
-		su runuser pkexec chroot unshare nsenter setpriv capsh systemd-run machinectl firejail bwrap proot fakeroot
-		flock taskset chrt numactl prlimit cgexec setarch linux strace ltrace perf valgrind gdb lldb rr
-		script expect unbuffer rlwrap watch entr parallel at batch crontab xvfb-run dbus-run-session
-		ssh mosh rsh rlogin telnet nc ncat netcat socat torify torsocks proxychains
-		lxc vagrant
-		npx bunx uvx pipx poetry pdm hatch bundle nix-shell nix direnv dotenv conda mamba
-		deno bun tsx ts-node java jshell kotlin scala ghc ghci runghc erl iex julia R octave maxima gnuplot
-		osascript irb ipython jupyter sbcl clisp racket clojure clj m dc ed ex vi vim nvim view vimdiff emacs emacsclient nano pico
-		less more most lesspipe coreutils sqlite psql mysql mariadb ftp lftp gpg-connect-agent
-		ld.so catchsegv faketime chpst s6-setuidgid gosu su-exec tini dumb-init`), name)
-}
-
 // caution lists the words of a program by which it runs other commands, and
 // those by which it does something else than its name says.
 type caution struct {
 	runs   string // options between blanks: --long, -x as letter, -word with single
 	alters string
-	single bool // long options have one dash, like those of go
-	words  string
+	single bool   // long options have one dash, like those of go
+	loose  bool   // long options have any number of dashes, and may be shortened
+	words  string // beginnings of words; = and what stands behind a star are in any place
+	ends   bool   // the program takes no word behind -- for an option
 }
 
 // careful looks for words that a rule must spell out.
@@ -205,10 +155,11 @@ func careful(c *command, name string) {
 	switch name {
 	case "git":
 		sub, at = git(c)
-	case "docker", "podman", "nerdctl", "buildah", "kubectl", "oc", "go", "npm", "yarn", "pnpm", "cargo", "uv", "hg", "ip":
+	case "docker", "podman", "nerdctl", "buildah", "kubectl", "oc", "go", "npm", "yarn", "pnpm", "cargo", "uv", "hg", "ip",
+		"gh", "glab", "aws", "dotnet", "bazel", "openssl", "composer", "rails", "swift", "crystal", "flask":
 		sub = subcommand(c)
 	case "tar", "bsdtar", "gtar":
-		if len(c.argv) > 1 && !c.argv[1].option() && strings.ContainsAny(c.argv[1].text, "IF") {
+		if len(c.argv) > 1 && !c.argv[1].option() && strings.ContainsAny(c.argv[1].text, "IFT") {
 			c.opaque("tar %s can run another program", c.argv[1].text)
 		}
 	}
@@ -216,10 +167,41 @@ func careful(c *command, name string) {
 	if container(name) && !slices.Contains(strings.Fields("ps images version info inspect logs stats top port diff history get describe explain api-resources cluster-info pull push tag rm rmi stop kill delete"), sub) {
 		c.opaque("%s runs commands elsewhere", name)
 	}
+	if runsOperands(c, name, sub) {
+		c.hide(c.need, "%s %s runs other commands", name, sub)
+	}
 	for _, about := range []caution{cautionOf(name), cautionOf(name + " " + sub)} {
+		about.ends = endsByDashes(name)
 		about.check(c, at)
 	}
 }
+
+// runsOperands reports whether a subcommand runs the command in its words.
+func runsOperands(c *command, name, sub string) bool {
+	names := func(text string) bool {
+		return slices.ContainsFunc(c.argv, func(w word) bool { return w.text == text || !w.whole })
+	}
+	switch name + " " + sub {
+	case "npm explore", "yarn exec", "yarn dlx", "yarn create", "pnpm exec", "pnpm dlx", "pnpm create", "uv run", "uv tool", "ip netns", "ip vrf",
+		"git filter-branch", "git difftool", "git mergetool", "git send-email", "git instaweb", "git credential", "git var", "git daemon", "git maintenance":
+		return true
+	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool",
+		"composer exec", "rails runner", "rails r", "rails console", "rails c", "swift repl", "crystal eval", "flask shell":
+		return true
+	case "git bisect":
+		return names("run")
+	case "git submodule":
+		return names("foreach")
+	case "git config":
+		return !plainConfig(c)
+	}
+	// Others of git may be aliases, or programs of the user's.
+	return sub != "" && (name == "npm" && !plainNPM(sub) || name == "git" && !plainGit(sub) && sub != "lfs" && sub != "subtree" && operandsOf(name, sub) == 1)
+}
+
+// endsByDashes reports whether the program takes every word behind -- for an
+// operand. Of others it isn't known, or they read such words all the same.
+func endsByDashes(name string) bool { return listed("git go sort rg fd fdfind", name) }
 
 // container reports whether a program runs commands in containers. Only the
 // subcommands named above don't.
@@ -256,97 +238,28 @@ func spellOperands(c *command, at, n int) {
 // operandsOf is how many words, the subcommand first, name what is run.
 func operandsOf(name, sub string) int {
 	switch name + " " + sub {
-	case "go generate", "go env":
+	case "go generate", "go bug", "openssl engine":
 		return 1
 	case "go run", "go tool", "npm run", "npm run-script", "npm exec", "npm x", "npm explore", "npm init", "npm create",
-		"yarn run", "yarn exec", "yarn dlx", "pnpm run", "pnpm exec", "pnpm dlx", "cargo run", "uv run":
+		"yarn run", "yarn exec", "yarn dlx", "pnpm run", "pnpm exec", "pnpm dlx", "cargo run", "cargo r", "uv run":
 		return 2
 	case "git bisect", "git submodule", "git hook", "uv tool":
 		return 3
 	case "ip netns", "ip vrf":
 		return 4
-	case "git config", "git filter-branch", "git difftool", "git mergetool", "git send-email", "git credential",
-		"git daemon", "git instaweb", "git gui", "git citool", "git maintenance":
+	case "gh alias", "gh extension", "gh extensions", "gh ext", "glab alias", "aws configure", "dotnet run", "dotnet exec", "dotnet fsi", "dotnet script", "dotnet tool",
+		"bazel run", "npm config", "npm c", "npm set", "npm edit", "git config", "git filter-branch", "git difftool", "git mergetool", "git send-email", "git credential",
+		"git daemon", "git instaweb", "git gui", "git citool", "git maintenance", "git var":
 		return 9
 	}
-	if name == "git" && sub != "" && !plainGit(sub) {
-		return 1 // it may be an alias or a program of the user's
+	switch {
+	case sub == "":
+	case name == "npm" && !plainNPM(sub):
+		return 2
+	case name == "git" && !plainGit(sub), name == "cargo" && !plainCargo(sub), name == "yarn" && !plainYarn(sub), name == "pnpm" && !plainYarn(sub):
+		return 1 // it may be an alias, a script, or a program of the user's
 	}
 	return 0
-}
-
-func cautionOf(program string) caution {
-	switch program {
-	case "go":
-		return caution{runs: "-exec -toolexec -vettool", alters: "-overlay -modfile -ldflags -gccgoflags -C", single: true}
-	case "git grep":
-		return caution{runs: "-O --open-files-in-pager"}
-	case "git rebase":
-		return caution{runs: "-x --exec"}
-	case "git clone":
-		return caution{runs: "-u --upload-pack -c --config --template"}
-	case "git fetch", "git pull", "git push", "git ls-remote", "git archive", "git fetch-pack", "git send-pack":
-		return caution{runs: "--upload-pack --receive-pack --exec", words: "ext::"}
-	case "git diff", "git log", "git show", "git format-patch":
-		return caution{runs: "--ext-diff", alters: "--output --output-directory"}
-	case "git init", "git worktree":
-		return caution{runs: "--template"}
-	case "sort":
-		return caution{runs: "--compress-program"}
-	case "tar", "bsdtar", "gtar":
-		return caution{runs: "-I -F --to-command --use-compress-program --checkpoint-action --rsh-command --info-script --new-volume-script --rmt-command"}
-	case "rsync":
-		return caution{runs: "-e --rsh --rsync-path"}
-	case "scp", "sftp":
-		return caution{runs: "-S -o -F -D"}
-	case "rg":
-		return caution{runs: "--pre --hostname-bin"}
-	case "fd", "fdfind":
-		return caution{runs: "-x -X --exec --exec-batch"}
-	case "man":
-		return caution{runs: "-P -H --pager --html"}
-	case "bat", "batcat", "ag", "ack", "delta":
-		return caution{runs: "--pager"}
-	case "curl":
-		return caution{alters: "-K --config"}
-	case "wget":
-		return caution{runs: "--use-askpass", alters: "-e --execute --config"}
-	case "zip":
-		return caution{runs: "-T --unzip-command"}
-	case "split":
-		return caution{runs: "--filter"}
-	case "make", "gmake":
-		return caution{runs: "-E --eval", alters: "-f -C -I --file --makefile --directory --include-dir", words: "="}
-	case "cmake":
-		return caution{runs: "-P -E"}
-	case "ninja":
-		return caution{alters: "-f -C"}
-	case "cargo":
-		return caution{runs: "--config"}
-	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp":
-		return caution{runs: "-wrapper -specs", single: true, words: "@ -fplugin -B"}
-	case "hg":
-		return caution{runs: "--config"}
-	case "svn":
-		return caution{runs: "--config-option --editor-cmd --diff-cmd --diff3-cmd"}
-	case "tcpdump":
-		return caution{runs: "-z"}
-	case "nmap":
-		return caution{runs: "--script"}
-	case "apt", "apt-get", "aptitude":
-		return caution{runs: "-o -c --option --config-file"}
-	case "dpkg":
-		return caution{runs: "--pre-invoke --post-invoke"}
-	case "ip":
-		return caution{alters: "-b --batch"}
-	case "pandoc":
-		return caution{runs: "-F -L --filter --lua-filter --pdf-engine"}
-	case "yt-dlp":
-		return caution{runs: "--exec"}
-	case "latex", "pdflatex", "xelatex", "lualatex":
-		return caution{runs: "-shell-escape -enable-write", single: true}
-	}
-	return caution{}
 }
 
 // check raises what a pattern must spell out, up to the last word of concern
@@ -356,23 +269,55 @@ func (a caution) check(c *command, from int) {
 	if a.runs+a.alters+a.words == "" {
 		return
 	}
-	ended := false // by --: what follows are no options
+	ended := false
 	for i := from; i < len(c.argv); i++ {
 		switch w := c.argv[i]; {
 		case w.whole && w.text == "--":
-			ended = true
-		case w.mayBeOption() && (!ended || a.words != ""):
+			ended = ended || a.ends && dashesEnd(c.argv, i)
+		case w.mayBeOption() && (!ended || a.words != "" && a.words != "ext::"):
 			c.spell(len(c.argv))
-		case !ended && a.among(w.text, a.runs):
+		case !ended && a.among(w.text, a.runs), a.plugin(w.text):
 			c.hide(min(len(c.argv), i+2), "%s %s runs another command", c.argv[0].text, w.text)
 		case !ended && a.among(w.text, a.alters), a.begins(w.text):
 			c.spell(min(len(c.argv), i+2))
+			if fromStream(c.argv[i:]) || w.steered() || strings.Contains(w.text, "=") && strings.ContainsAny(w.text, "$`;|&! \n") || strings.HasPrefix(w.text, "ext::") {
+				c.hide(min(len(c.argv), i+2), "%s %s can run other commands", c.argv[0].text, w.text)
+			}
 		}
 	}
 }
 
+// dashesEnd reports whether the -- at i surely ends the options, and isn't the
+// value of the word before.
+func dashesEnd(argv []word, i int) bool {
+	w := argv[i-1]
+	if !w.option() {
+		return w.whole || w.single && !w.mayBeOption()
+	}
+	return w.whole && (strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "=") ||
+		listed("--oneline --stat --cached --staged --name-only --name-status --all --follow --no-color --no-patch --patch --quiet", w.text))
+}
+
+// plugin reports whether a word hands the linker or assembler a plugin.
+func (a caution) plugin(text string) bool {
+	return strings.Contains(a.words, "-Wl,@") && (strings.HasPrefix(text, "-Wl,") || strings.HasPrefix(text, "-Wa,")) &&
+		(strings.Contains(text, "plugin") || strings.Contains(text, ",@") || strings.Contains(text, "-load"))
+}
+
+// fromStream reports whether the first word, an option, has the input or a
+// device as its value.
+func fromStream(argv []word) bool {
+	value := func(w word) bool {
+		return strings.HasSuffix(w.text, "-") || strings.Contains(w.text, "/dev/") || strings.Contains(w.text, "/proc/")
+	}
+	return len(argv[0].text) > 2 && value(argv[0]) || len(argv) > 1 && (value(argv[1]) || !argv[1].whole) || !argv[0].whole
+}
+
 func (a caution) begins(text string) bool {
 	for _, w := range strings.Fields(a.words) {
+		if part, any := strings.CutPrefix(w, "*"); any && strings.Contains(text, part) {
+			return true
+		}
 		if strings.HasPrefix(text, w) || w == "=" && strings.Contains(text, "=") {
 			return true
 		}
@@ -392,6 +337,10 @@ func (a caution) among(text, list string) bool {
 		switch {
 		case a.single:
 			if name == o[1:] {
+				return true
+			}
+		case a.loose:
+			if len(name) > 1 && strings.HasPrefix(long, name) {
 				return true
 			}
 		case double:

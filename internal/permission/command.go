@@ -193,11 +193,15 @@ func (p *Policy) hidden(c *command) string {
 func (p *Policy) unseen(s *script, d doubt, plain *rule) finding {
 	var guard *rule
 	for _, r := range p.rules {
-		if r.words == nil || r.Do == Allow {
+		if r.Do == Allow || r.words == nil && r.Tool != "write" && r.Tool != "read" {
 			continue
 		}
-		if r.Do == Deny && s.named(r.words, p.at.fold) {
-			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text names what the rule is about"}
+		if r.Do == Deny && p.speaksOf(s, r) {
+			what := "names"
+			if r.words == nil {
+				what = "opens"
+			}
+			return finding{do: Deny, rule: r, part: d.src, why: d.why + ", and the text " + what + " what the rule is about"}
 		}
 		if guard == nil || r.Do.rank() > guard.Do.rank() {
 			guard = r
@@ -209,6 +213,20 @@ func (p *Policy) unseen(s *script, d doubt, plain *rule) finding {
 	f := p.otherwise(plain, d.src)
 	f.why = d.why
 	return f
+}
+
+// speaksOf reports whether a text that isn't seen names the command of a rule,
+// or opens its file.
+func (p *Policy) speaksOf(s *script, r *rule) bool {
+	about, ok := s.about[r]
+	if !ok {
+		if s.about == nil {
+			s.about = map[*rule]bool{}
+		}
+		about = r.words != nil && s.named(r.words, p.at.fold) || r.path != nil && p.opens(s, r)
+		s.about[r] = about
+	}
+	return about
 }
 
 // named reports whether a text has the words of a pattern in their order,
@@ -236,6 +254,31 @@ func (s *script) named(p *wordPattern, fold bool) bool {
 	return len(p.argv) > 0
 }
 
+// opens reports whether something in a text that isn't seen looks like a
+// redirection to or from a file that a rule is about.
+func (p *Policy) opens(s *script, r *rule) bool {
+	sign := ">"
+	if r.Tool == "read" {
+		sign = "<"
+	}
+	texts := []string{s.text}
+	for _, w := range s.words {
+		texts = append(texts, w.text)
+	}
+	for _, text := range texts {
+		for _, behind := range strings.Split(text, sign)[1:] {
+			name := strings.TrimLeft(behind, " \t|&!\"'\\")
+			if end := strings.IndexAny(name, " \t\n;|&<>()\"'`$\\"); end >= 0 {
+				name = name[:end]
+			}
+			if names, known := p.at.names(name); name != "" && r.matchesPath(names, known, p.at) == sure {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // names are all words of the text that can be commands: as written, without
 // quotes, and as the parser reads them.
 func (s *script) names() []string {
@@ -258,7 +301,7 @@ func tokensOf(text string) []string {
 // mentions reports whether a word leads into a closed folder, or holds the
 // path of one.
 func (p *Policy) mentions(full string) (string, bool) {
-	for _, dir := range p.cfg.Closed {
+	for _, dir := range p.at.closed {
 		for rest := full; ; rest = rest[len(dir):] {
 			i := strings.Index(p.folded(rest), p.folded(dir))
 			if i < 0 {
@@ -327,7 +370,7 @@ func (p *Policy) redirection(s *script, c *command, plain *rule) finding {
 		switch name := c.file.name; {
 		case c.file.network() && (!c.file.writes || name.whole):
 			f.why = "the redirection may open a network connection"
-		case name.whole && !s.moves && !outside(p.at.rel(name.text)) && !strings.ContainsAny(name.text, "*()"):
+		case name.whole && !s.moves && p.inside(name.text) && !strings.ContainsAny(name.text, "*()"):
 			f.offer = "write(" + p.at.rel(name.text) + ")"
 		}
 	}
@@ -336,7 +379,7 @@ func (p *Policy) redirection(s *script, c *command, plain *rule) finding {
 
 // byFileRules applies the rules of the file tools to a redirection.
 func (p *Policy) byFileRules(s *script, c *command, tool string) finding {
-	if c.file.name.whole && !s.moves {
+	if c.file.name.whole && !s.moves && !p.at.device(c.file.name.text) {
 		f := p.file(tool, c.file.name.text)[0]
 		f.part = c.src
 		return f
@@ -355,11 +398,26 @@ func (p *Policy) byFileRules(s *script, c *command, tool string) finding {
 
 // writable is the rule that allows writing the file of a redirection.
 func (p *Policy) writable(c *command) *rule {
-	if !c.file.name.whole || !c.file.writes || outside(p.at.rel(c.file.name.text)) || c.file.network() {
+	if !c.file.name.whole || !c.file.writes || c.file.network() {
 		return nil
 	}
-	if f := p.file("write", c.file.name.text)[0]; f.do == Allow {
+	if f := p.file("write", c.file.name.text)[0]; f.do == Allow && p.inside(c.file.name.text) {
 		return f.rule
 	}
 	return nil
+}
+
+// inside reports whether a file is surely in the workspace, by all its names.
+func (p *Policy) inside(name string) bool {
+	names, known := p.at.names(name)
+	return known && !slices.ContainsFunc(names, outside)
+}
+
+// device reports whether a file lies in /dev or /proc, or is reached through
+// them: where such a name leads depends on who opens it.
+func (at place) device(name string) bool {
+	names, _ := at.names(name)
+	return slices.ContainsFunc(append(names, name), func(n string) bool {
+		return strings.HasPrefix(n, "/dev/") || strings.HasPrefix(n, "/proc/")
+	})
 }

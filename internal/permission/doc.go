@@ -17,7 +17,11 @@
 // number of parts; dir/** and dir/ are also about dir. A path in the workspace
 // is cleaned and made relative, others stay absolute and match only absolute
 // patterns. Denying and asking rules match by any name of the file (as given,
-// symlinks followed), allowing ones by all of them.
+// symlinks followed with and without taking out ".." first), allowing ones by
+// all of them; the names of a file that doesn't exist follow the links of its
+// folders. Where a link leads can't always be told: then denying and asking
+// rules may match, and allowing ones don't. Denying and asking patterns are
+// also about what their own beginning leads to, if that is a link.
 //
 // # Decision
 //
@@ -25,7 +29,8 @@
 //
 //	1  the path, or a word of the command, leads into a closed folder    deny
 //	2  a deny rule matches                                               deny
-//	3  what runs can't be seen, and the text names a denied command      deny
+//	3  what runs can't be seen, and the text names a denied command, or
+//	   holds what looks like a redirection of a denied file              deny
 //	4  plan mode, and the call isn't known to only read                  deny
 //	5  an ask rule matches                                               ask
 //	6  a deny or ask rule may match, by an expansion, by a path that
@@ -72,7 +77,10 @@
 //     be spelled out.
 //   - Redirections that open a file for writing are parts of their own: they
 //     need a rule that allows write for the path, or bash as a whole. Free are
-//     /dev/null, the standard streams, and reading a file that is known.
+//     /dev/null, the standard streams, and reading a file that is known. A name
+//     in braces before one ({NAME}<file) sets a variable, which is a doubt.
+//   - A loop's variable must be one that isn't in the environment: no capitals,
+//     no https_proxy, no npm_….
 //   - A command that runs others must be spelled out up to what it runs (see
 //     below); a star doesn't cover it.
 //
@@ -96,16 +104,25 @@
 //	awk, sed                                      free if the script only selects
 //	                                              and prints, else spelled out
 //
-// What runs can't be seen (rows 3 and 6) if the command's name has an
-// expansion, if a command is hidden, if the text isn't valid, is longer than
-// 64 KiB, isn't UTF-8, holds control or invisible characters, or if it holds
-// what shells read differently from this parser, or from each other: "!"
-// (history), arithmetic on variables, indirect and transforming parameter
-// expansions or such with quotes in them, regular expressions in [[ ]],
-// backquotes with quotes in them, lines continued within a word, extended
-// globs, here-documents with an unclear end, and in a substitution comments,
-// case, and here-documents with quotes. Patterns don't allow it; rules for all
-// of bash and the sandbox do if no rule with a pattern denies or asks.
+// Options of concern are looked for in all words: behind "--" too, unless the
+// program takes every word there for an operand (git, go, sort, rg, fd) and the
+// word before "--" surely isn't an option that takes it as its value.
+//
+// What runs can't be seen (rows 3 and 6; rules for write and read count as
+// rules with a pattern here) if the command's name has an expansion, if a
+// command is hidden, if a shell or interpreter reads its text from its input,
+// /dev or /proc, if a variable is set that programs run (textVariables and the
+// like), if a setting of the shell could run something (declare -i, shopt,
+// alias), if the command's path leads to a program of another name, if the text
+// isn't valid, is longer than 64 KiB, isn't UTF-8, holds control or invisible
+// characters, or if it holds what shells read differently from this parser, or
+// from each other: "!" (history), arithmetic on variables, indirect and
+// transforming parameter expansions or such with quotes in them, regular
+// expressions in [[ ]], backquotes with quotes in them, lines continued within a
+// word, extended globs, here-documents with an unclear end, and in a
+// substitution comments, case, and here-documents with quotes. Patterns don't
+// allow it; rules for all of bash and the sandbox do if no rule with a pattern
+// denies or asks.
 //
 // A closed folder is seen in any word, with ~, $HOME, $PWD and $GAMMA_HOME put
 // in. This, like every rule about text, is no fence: a program that is allowed

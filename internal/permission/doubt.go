@@ -2,6 +2,7 @@ package permission
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -39,14 +40,12 @@ func (r *reader) readable() bool {
 }
 
 // invisible reports whether a character makes a text look other than it is:
-// directional marks, zero-width characters, odd blanks.
+// directional marks, characters without width or shape, odd blanks. Those that
+// only choose the look of the one before them don't count.
 func invisible(c rune) bool {
-	switch {
-	case c == 0x85, c == 0xA0, c == 0xAD, c == 0x1680, c == 0x180E, c == 0x3000, c == 0xFEFF,
-		c >= 0x2000 && c <= 0x200F, c >= 0x2028 && c <= 0x202F, c >= 0x205F && c <= 0x206F:
-		return true
-	}
-	return false
+	const brailleBlank, nullNotehead = 0x2800, 0x1d159
+	return c == brailleBlank || c == nullNotehead || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) ||
+		!unicode.IsPrint(c) && !unicode.Is(unicode.Co, c)
 }
 
 // checkContinuations doubts a backslash at the end of a line, unless a blank
@@ -125,8 +124,12 @@ func (r *reader) suspect(n syntax.Node) {
 			r.doubt(src, "select reads what it does from the input")
 		}
 	case *syntax.WordIter:
-		if name := n.Name.Value; strings.ToLower(name) != name {
+		if name := n.Name.Value; exported(name) {
 			r.doubt(src, "the loop sets %s, which can change what commands do", name)
+		}
+	case *syntax.ArrayElem:
+		if n.Index != nil && !number(n.Index) {
+			r.doubt(src, "a subscript can run commands")
 		}
 	case *syntax.CaseClause:
 		if r.substs > 0 {

@@ -46,5 +46,8 @@ func plainGit(sub string) bool {
 		merge merge-base merge-tree mv name-rev notes pack-refs prune pull push range-diff rebase reflog remote repack
 		replace reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status
 		submodule switch symbolic-ref tag update-index update-ref verify-commit verify-tag version whatchanged worktree
-		write-tree`), sub)
+		write-tree check-mailmap check-ref-format column commit-graph fast-export fast-import fetch-pack fmt-merge-msg
+		get-tar-commit-id help index-pack init-db mailinfo mailsplit merge-file mktag mktree multi-pack-index pack-objects
+		pack-redundant patch-id prune-packed read-tree request-pull rerere send-pack show-index stage stripspace
+		unpack-file unpack-objects update-server-info verify-pack`), sub)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,10 +12,12 @@ import (
 type place struct {
 	workspace string              // clean absolute path; "" where it isn't known
 	home      string              // the user's home; "" where it isn't known
-	closed    []string            // folders that no tool may reach
+	closed    []string            // folders that no tool may reach, with symlinks followed too
 	open      []string            // folders within them that may be read
 	real      func(string) string // follows symlinks; may be nil
 	fold      bool                // upper and lower case are the same in names
+	// realWorkspace is the workspace with symlinks followed, "" if it isn't known
+	realWorkspace string
 }
 
 // within returns the path of abs in dir, "." for dir itself.
@@ -53,20 +56,37 @@ func (at place) rel(p string) string {
 }
 
 // names are the names of a file that rules look at: as given, and with its
-// symlinks followed.
-func (at place) names(p string) []string {
-	out := []string{at.rel(p)}
-	if at.real == nil {
-		return out
+// symlinks followed, with and without taking out "x/.." first: a kernel goes
+// to the parent of where x leads. They aren't all known if it can't be told
+// where the symlinks lead.
+func (at place) names(p string) (out []string, known bool) {
+	out = []string{at.rel(p)}
+	if at.real == nil || !path.IsAbs(p) && at.workspace == "" {
+		return out, true
 	}
 	abs := p
 	if !path.IsAbs(p) {
-		abs = path.Join(at.workspace, p)
+		abs = at.workspace + "/" + p
 	}
-	if r := at.real(abs); r != "" && at.rel(r) != out[0] {
-		out = append(out, at.rel(r))
+	known = true
+	for _, name := range []string{abs, path.Clean(abs)} {
+		real := at.real(name)
+		if real == "" {
+			known = false
+		} else if rel := at.relReal(real); !slices.Contains(out, rel) {
+			out = append(out, rel)
+		}
 	}
-	return out
+	return out, known
+}
+
+// relReal is rel for a path whose symlinks were followed; those of the
+// workspace's own path were, too.
+func (at place) relReal(abs string) string {
+	if r, ok := at.within(at.realWorkspace, abs); ok {
+		return r
+	}
+	return at.rel(abs)
 }
 
 // outside reports whether a cleaned path isn't in the workspace by its name.
@@ -127,6 +147,34 @@ func parsePath(text string, at place) (*pathPattern, error) {
 		}
 	}
 	return p, nil
+}
+
+// followed is the pattern with the symlinks of its beginning followed, nil if
+// that is the same. A rule about a link is about what the link leads to.
+func (p *pathPattern) followed(at place) *pathPattern {
+	n := 0
+	var head []string
+	for ; n < len(p.elements) && p.elements[n] != nil && p.elements[n].exact(); n++ {
+		head = append(head, p.elements[n].head())
+	}
+	if n == 0 || at.real == nil || !p.outside && at.workspace == "" {
+		return nil
+	}
+	abs := "/" + strings.Join(head, "/")
+	if !p.outside {
+		abs = path.Join(at.workspace, abs)
+	}
+	real := at.real(abs)
+	if real == "" || at.relReal(real) == at.rel(abs) {
+		return nil
+	}
+	rel := at.relReal(real)
+	q := &pathPattern{outside: path.IsAbs(rel)}
+	for e := range strings.SplitSeq(strings.TrimPrefix(rel, "/"), "/") {
+		q.elements = append(q.elements, (&glob{pieces: []string{e}}).folded(at.fold))
+	}
+	q.elements = append(q.elements, p.elements[n:]...)
+	return q
 }
 
 // match holds a path from place.rel against the pattern. "dir/**" is also

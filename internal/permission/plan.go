@@ -71,14 +71,16 @@ func readOnlyBut(c *command, name string) bool {
 	case "file":
 		but = caution{runs: "-C -m --compile --magic-file"}
 	}
-	return but.free(c.argv[1:])
+	but.ends = endsByDashes(name)
+	return but.free(c.argv, 1)
 }
 
-// free reports whether none of the words is, or may become, an option of
-// concern.
-func (a caution) free(words []word) bool {
-	for _, w := range words {
-		if w.whole && w.text == "--" && !a.single {
+// free reports whether none of the words from one on is, or may become, an
+// option of concern.
+func (a caution) free(argv []word, from int) bool {
+	for i := from; i < len(argv); i++ {
+		w := argv[i]
+		if w.whole && w.text == "--" && a.ends && dashesEnd(argv, i) {
 			return true
 		}
 		if w.mayBeOption() || a.among(w.text, a.runs) {
@@ -95,7 +97,7 @@ func readOnlyGit(c *command) bool {
 		return sub == "" && probe.need <= 1 && probe.hidden == ""
 	}
 	rest := c.argv[at+1:]
-	if !(caution{runs: "-O --output --ext-diff --textconv --filters --open-files-in-pager --output-directory"}).free(rest) {
+	if !(caution{runs: "-O --output --ext-diff --textconv --filters --open-files-in-pager --output-directory", ends: true}).free(c.argv, at+1) {
 		return false
 	}
 	listing := func(flags string) bool {

@@ -36,9 +36,10 @@ type Config struct {
 	// $GAMMA_HOME first; Readable are folders within them that may be read
 	// (skills, spilled output).
 	Closed, Readable []string
-	// Real follows the symlinks of an absolute path and returns an absolute
-	// path, or "" if it can't. It may be nil: then only the names in the calls
-	// count.
+	// Real follows the symlinks of an absolute path, which may hold "..", as
+	// the kernel does, and returns a clean absolute path; what doesn't exist
+	// stays as it is. "" means that it can't be told. It may be nil: then only
+	// the names in the calls count.
 	Real func(abs string) string
 	// FoldCase: the file system doesn't tell upper from lower case.
 	FoldCase bool
@@ -83,6 +84,7 @@ func New(cfg Config) (*Policy, error) {
 		}
 	}
 	p.at.workspace = cfg.Workspace
+	p.followRoots()
 	for _, r := range cfg.Rules {
 		c, err := compile(r, p.at)
 		if err != nil {
@@ -94,6 +96,27 @@ func New(cfg Config) (*Policy, error) {
 		p.rules = append(p.rules, c)
 	}
 	return p, nil
+}
+
+// followRoots keeps the folders of the configuration with their symlinks
+// followed, too, since files are held against them by such names.
+func (p *Policy) followRoots() {
+	if p.at.real == nil {
+		return
+	}
+	if p.at.workspace != "" {
+		p.at.realWorkspace = p.at.real(p.at.workspace)
+	}
+	more := func(dirs []string) []string {
+		out := slices.Clone(dirs)
+		for _, dir := range dirs {
+			if real := p.at.real(dir); real != "" && real != dir {
+				out = append(out, real)
+			}
+		}
+		return out
+	}
+	p.at.closed, p.at.open = more(p.at.closed), more(p.at.open)
 }
 
 // checkExamples holds a rule against its own examples.
@@ -258,7 +281,7 @@ func (p *Policy) connector(a arguments) []finding {
 
 // file applies the rules of a file tool to a path.
 func (p *Policy) file(tool, name string) []finding {
-	names := p.at.names(name)
+	names, known := p.at.names(name)
 	reading := tool == "read" || tool == "show_file"
 	for _, n := range names {
 		if dir, in := p.at.shut(n, reading); in {
@@ -271,11 +294,11 @@ func (p *Policy) file(tool, name string) []finding {
 			continue
 		}
 		f := finding{do: r.Do, rule: r, part: name}
-		switch r.matchesPath(names, p.at) {
+		switch r.matchesPath(names, known, p.at) {
 		case no:
 			continue
 		case maybe:
-			f.do, f.why = Ask, "the path leads elsewhere by its name, and may be what the rule is about"
+			f.do, f.why = Ask, "where the path leads can't be told, and it may be what the rule is about"
 		}
 		if best.rule == nil || f.do.rank() > best.do.rank() {
 			best = f
@@ -286,18 +309,24 @@ func (p *Policy) file(tool, name string) []finding {
 
 // matchesPath holds a rule against the names of one file. A denying or asking
 // rule matches by any of them, an allowing one by all.
-func (r *rule) matchesPath(names []string, at place) certainty {
+func (r *rule) matchesPath(names []string, known bool, at place) certainty {
 	if r.whole() {
 		return sure
 	}
-	some, all := false, true
+	some, all := false, known
+	var link *pathPattern
+	if r.Do != Allow {
+		link = r.path.followed(at)
+	}
 	for _, n := range names {
-		m := r.path.match(n)
+		m := r.path.match(n) || link != nil && link.match(n)
 		some, all = some || m, all && m
 	}
 	switch {
 	case some && (all || r.Do != Allow):
 		return sure
+	case r.Do != Allow && !known:
+		return maybe
 	case r.Do != Allow && !r.path.outside && at.real == nil && outside(names[0]):
 		return maybe // the workspace may have another name
 	}

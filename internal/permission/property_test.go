@@ -114,6 +114,8 @@ func TestE47_X04_HugeTexts(t *testing.T) {
 			t.Errorf("%.30q: a text of %d bytes", text, len(v.Text))
 		}
 	}
+	files := newPolicy(t, Config{Sandboxed: true, Real: func(p string) string { return p }}, "deny write(secrets/**)", "deny read(x/**)", "deny bash(rm *)")
+	check(t, files, Ask, strings.Repeat("$X>a;", 9000), strings.Repeat("$X<b;", 9000), strings.Repeat("$X a;", 9000), "$X"+strings.Repeat(">", 60000), "eval $X '"+strings.Repeat("> a ", 15000)+"'")
 	check(t, p, Allow, deep("( ", "ls", ")", 100), strings.Repeat("ls;", 2000))
 	check(t, p, Ask, strings.Repeat("ls;", 30000), deep("( ", "ls", ")", 5000), strings.Repeat("env ", 20)+"ls", strings.Repeat("eval ", 20)+"ls")
 }

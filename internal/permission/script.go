@@ -18,9 +18,10 @@ type script struct {
 	text     string
 	commands []command // in the order of the text, those within substitutions too
 	doubts   []doubt
-	words    []word   // all words, to look for closed folders
-	moves    bool     // it may change the folder, so relative paths can't be told
-	tokens   []string // see names
+	words    []word         // all words, to look for closed folders
+	moves    bool           // it may change the folder, so relative paths can't be told
+	tokens   []string       // see names
+	about    map[*rule]bool // whether an unseen part may be what a rule is about: looked up once
 }
 
 // doubt is a place of a text where what runs can't be known, or where shells
@@ -188,7 +189,7 @@ func (r *reader) take(n syntax.Node) {
 		r.outcome.words = append(r.outcome.words, r.wordOf(n))
 	case *syntax.Stmt, *syntax.Assign, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause,
 		*syntax.BinaryCmd, *syntax.FuncDecl, *syntax.CaseItem, *syntax.SglQuoted, *syntax.ProcSubst,
-		*syntax.ParenTest, *syntax.TimeClause, *syntax.ArrayExpr, *syntax.ArrayElem, *syntax.TestClause:
+		*syntax.ParenTest, *syntax.TimeClause, *syntax.ArrayExpr, *syntax.TestClause:
 	default:
 		r.suspect(n)
 	}
@@ -269,6 +270,9 @@ func (r *reader) within(text string, posix bool) []command {
 }
 
 func (r *reader) redirect(n *syntax.Redirect) {
+	if r.setsVariable(n) {
+		r.doubt(r.source(n), "a redirection with a name in braces sets that variable")
+	}
 	target := r.wordOf(n.Word)
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
@@ -280,12 +284,29 @@ func (r *reader) redirect(n *syntax.Redirect) {
 		if descriptor(target) {
 			return
 		}
+		if strings.Trim(target.text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-") != "" {
+			r.doubt(r.source(n), "bash expands the word behind %s twice", n.Op)
+		}
 	}
 	f := &file{name: target, writes: n.Op != syntax.RdrIn}
 	if f.harmless() {
 		return
 	}
 	r.outcome.commands = append(r.outcome.commands, command{src: r.source(n), file: f})
+}
+
+// setsVariable reports whether a shell may keep the number of the open file in
+// a variable, as in {NAME}<file, by the parser's reading or by its look.
+func (r *reader) setsVariable(n *syntax.Redirect) bool {
+	if n.N != nil {
+		return strings.Trim(n.N.Value, "0123456789") != ""
+	}
+	before := r.text[:min(int(n.Pos().Offset()), len(r.text))]
+	if !strings.HasSuffix(before, "}") {
+		return false
+	}
+	word := before[strings.LastIndexAny(before, " \t\n;|&()<>")+1:]
+	return len(word) > 1 && word[0] == '{'
 }
 
 // descriptor reports whether the target of >& or <& is an open file: a

@@ -47,12 +47,23 @@ func TestE47_X04_RealShell(t *testing.T) {
 	for _, shell := range []string{"bash", "sh"} {
 		t.Run(shell, func(t *testing.T) {
 			p := newPolicy(t, Config{POSIX: shell == "sh"}, "allow bash(git status*)", "allow bash(go test *)", "allow bash(ls *)", "allow bash(cat *)")
-			realShell(t, p, shell, *mutations/2)
+			realShell(t, p, shell, *mutations/2, "mark")
 		})
 	}
 }
 
-func realShell(t *testing.T, p *Policy, shell string, rounds int) {
+// What a rule denies never runs, or is written to by a redirection, in a text
+// that is allowed, where everything else may run.
+func TestE47_X04_RealShellDenied(t *testing.T) {
+	for _, shell := range []string{"bash", "sh"} {
+		t.Run(shell, func(t *testing.T) {
+			realShell(t, newPolicy(t, Config{Sandboxed: true, POSIX: shell == "sh"}, "deny bash(evil *)"), shell, *mutations/2, "mark")
+			realShell(t, newPolicy(t, Config{Sandboxed: true, POSIX: shell == "sh"}, "deny write(evil)"), shell, *mutations/4, "evil")
+		})
+	}
+}
+
+func realShell(t *testing.T, p *Policy, shell string, rounds int, unwanted string) {
 	at, err := exec.LookPath(shell)
 	if err != nil {
 		t.Fatalf("this test needs %s: %v", shell, err)
@@ -78,8 +89,8 @@ func realShell(t *testing.T, p *Policy, shell string, rounds int) {
 		cmd.Dir, cmd.Env = filepath.Dir(mark), []string{"PATH=" + dir, "MARK=" + mark}
 		_ = cmd.Run() // only what it runs counts
 		cancel()
-		if _, err := os.Stat(mark); err == nil {
-			t.Errorf("%s runs evil: %q", shell, text)
+		if _, err := os.Stat(filepath.Join(filepath.Dir(mark), unwanted)); err == nil {
+			t.Errorf("%s makes the file %s: %q", shell, unwanted, text)
 		}
 	}
 	if t.Logf("%d allowed texts were run", len(seen)); len(seen) < rounds/50 {
@@ -175,7 +186,7 @@ func (g generator) word(depth int) string {
 func (g generator) mutate(text string) string {
 	bits := strings.Split("evil|ls| |  |\n|\t|;|&&|&|(|)|{ |; }|$(|`|\"|'|\\|$|#| #|\\\n| \\\n|<<E\n|<<'E'\n|<<-E\n|<<\\E\n|<<E|E\n|\nE\n|\nE|\t|${x:-|${x-|${x#|${x%'|${x/|}|$'|$\"|$((|))|[[ | ]]|=|x=|!|<(|>(|{|,|}|~|*|?|[|]|"+
 		"case x in x) |;;|esac|if |then |fi|for x in |do |done|f() |eval |sh -c '|sh -c \"|bash -c '|env |xargs |command |time |<|>/dev/null|2>&1|>&|<&|<<<|&>/dev/null|\r|\v|a|-|--|%|@(|+(|!(|?(|coproc |function f |select x in |in |esac\n|\\\\|\\'|\\\"|\\`|\\$|$x|$@|${x}|\"$x\"|''|\"\"|//|:|1|"+
-		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |;&|;;&|&|exec |trap '|' EXIT|-c |\x01|\u00a0|é|cat ", "|")
+		"$(( 1 + 1 ))|${|$[|]|((|[[ x == |>evil|> evil|>>evil|>&evil|>$x|cd .;|;&|;;&|&|exec |trap '|' EXIT|-c |{PATH}<|{x}>|+x |/dev/stdin|PS4=|RANDOM=|time -- |BASH_ENV=|declare -i x=|-- |jobs -x |mapfile -C |compgen -W |alias ls=|BASH_ALIASES=|printf -v |read |[[ -v |bash -s|sh /dev/fd/0|. /dev/stdin |set -x;|set -- |unset |local |export |a=(|a[|test |${a[|-o |-x |bash +x -c |shopt -s |\x01|\u00a0|é|cat ", "|")
 	bits = append(bits, "|", "||", "|&")
 	at := g.IntN(len(text) + 1)
 	switch g.IntN(6) {

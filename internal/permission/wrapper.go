@@ -13,8 +13,17 @@ func (at place) program(text string) string {
 	if at.fold {
 		name = strings.ToLower(name)
 	}
+	name = strings.TrimSuffix(variantOf(name), "-static")
+	if i := strings.IndexAny(name, "0123456789"); i > 0 { // perl5.36-x86_64-linux-gnu
+		if _, ok := quietOptions(name[:i]); ok {
+			return name[:i]
+		}
+	}
 	if short := strings.TrimRight(name, "0123456789.-"); short != "" {
-		return short
+		name = short
+	}
+	if i := strings.LastIndexByte(name, '-'); i > 0 && listed("gcc g++ c++ cpp clang clang++ ld ar nm ranlib objdump objcopy strip gfortran", name[i+1:]) {
+		return name[i+1:] // aarch64-linux-gnu-gcc
 	}
 	return name
 }
@@ -22,6 +31,7 @@ func (at place) program(text string) string {
 // study finds out what a command runs besides itself.
 func (r *reader) study(c *command) {
 	c.need, c.own = 1, 1
+	c.studySettings()
 	if len(c.argv) == 0 {
 		return
 	}
@@ -29,9 +39,17 @@ func (r *reader) study(c *command) {
 		c.opaque("which command runs is only known when it runs")
 		return
 	}
+	if c.argv[0].option() { // behind the keyword time: what follows is the command
+		c.opaque("a command's name doesn't begin with a dash")
+		return
+	}
+	if r.elsewhere(c.argv[0].text) {
+		c.opaque("the command's path leads to another program")
+		return
+	}
 	name := r.program(c.argv[0].text)
 	switch name {
-	case "cd", "pushd", "popd", "chdir":
+	case "cd", "pushd", "popd", "chdir", "ln", "mv":
 		r.outcome.moves = true
 	}
 	if r.wrapper(c, name) {
@@ -40,14 +58,43 @@ func (r *reader) study(c *command) {
 		}
 		return
 	}
-	if interpreter(c, name) || setter(c, name) {
+	if r.interpreter(c, name) || setter(c, name) {
 		return
 	}
-	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || runsOthers(name) {
+	if strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld64.") || runsOthers(name) || runsOthers(path.Base(c.argv[0].text)) {
 		c.opaque("%s runs other commands or code", name)
 		return
 	}
+	if strings.HasPrefix(name, "git-") {
+		c.hide(1, "%s may run other commands", name)
+	}
 	careful(c, name)
+}
+
+// studySettings looks at the assignments in front of a command.
+func (c *command) studySettings() {
+	for _, w := range c.env {
+		if w.steered() {
+			name, _, _ := strings.Cut(w.text, "=")
+			c.hide(0, "%s can make programs run its value", name)
+		}
+	}
+}
+
+// elsewhere reports whether the path of a command doesn't say which program it
+// is: an open file or the running shell itself, or a link in the workspace to a
+// program outside that has another name.
+func (at place) elsewhere(name string) bool {
+	if !strings.Contains(name, "/") {
+		return false
+	}
+	names, known := at.names(name)
+	for _, n := range names {
+		if strings.HasPrefix(n, "/proc/") || strings.HasPrefix(n, "/dev/") || !outside(names[0]) && outside(n) && at.program(n) != at.program(name) {
+			return true
+		}
+	}
+	return !known
 }
 
 // options is the part of a command's options that is understood: letters and
@@ -60,47 +107,63 @@ type options struct {
 // operand is the place of the first word in argv that is no option. It isn't
 // ok if an option isn't understood.
 func (o options) operand(argv []word) (int, bool) {
+	i, _, ok := o.read(argv)
+	return i, ok
+}
+
+// given is an option as it was read: a letter or a long name, and its value.
+type given struct{ name, value string }
+
+// read takes the options in front of argv's operands: the place of the first
+// operand, and the options in their order. It isn't ok if one isn't
+// understood.
+func (o options) read(argv []word) (operand int, all []given, ok bool) {
 	for i := 1; i < len(argv); i++ {
 		w := argv[i]
 		switch {
 		case w.whole && w.text == "--":
-			return i + 1, true
+			return i + 1, all, true
 		case !w.option() || w.text == "-":
-			return i, true
+			return i, all, true
 		case !w.whole:
-			return 0, false
+			return 0, nil, false
 		}
-		takes, ok := o.takesValue(w.text)
+		some, takes, ok := o.word(w.text)
 		if takes {
-			i++
-			ok = ok && i < len(argv) && argv[i].whole
+			if i++; !ok || i >= len(argv) || !argv[i].whole {
+				return 0, nil, false
+			}
+			some[len(some)-1].value = argv[i].text
 		}
 		if !ok {
-			return 0, false
+			return 0, nil, false
 		}
+		all = append(all, some...)
 	}
-	return len(argv), true
+	return len(argv), all, true
 }
 
-// takesValue reports whether the next word is the value of an option, and
-// whether the option is known.
-func (o options) takesValue(text string) (takes, ok bool) {
+// word reads the options in one word, whether the value of the last one is
+// the next word, and whether all are known.
+func (o options) word(text string) (all []given, takes, ok bool) {
 	if long, isLong := strings.CutPrefix(text, "--"); isLong {
-		name, _, given := strings.Cut(long, "=")
+		name, value, has := strings.Cut(long, "=")
 		if slices.Contains(o.longValues, name) {
-			return !given, true
+			return []given{{name, value}}, !has, true
 		}
-		return false, slices.Contains(o.longFlags, name) && !given
+		return []given{{name, ""}}, false, slices.Contains(o.longFlags, name) && !has
 	}
-	for i, letter := range text[1:] {
-		switch {
-		case strings.ContainsRune(o.values, letter):
-			return i == len(text)-2, true
-		case !strings.ContainsRune(o.flags, letter):
-			return false, false
+	for i := 1; i < len(text); i++ {
+		switch letter := text[i : i+1]; {
+		case strings.Contains(o.values, letter):
+			return append(all, given{letter, text[i+1:]}), i == len(text)-1, true
+		case !strings.Contains(o.flags, letter):
+			return nil, false, false
+		default:
+			all = append(all, given{letter, ""})
 		}
 	}
-	return false, true
+	return all, false, true
 }
 
 // wrapper takes the commands that run the command in their words. It reports
@@ -235,8 +298,14 @@ func (r *reader) env(c *command) {
 func (r *reader) xargs(c *command) {
 	o := options{flags: "0rtx", values: "nLPdsIE", longFlags: []string{"null", "no-run-if-empty", "verbose", "exit"},
 		longValues: []string{"max-args", "max-procs", "delimiter", "max-chars"}}
-	i, ok := o.operand(c.argv)
-	if !ok {
+	i, all, ok := o.read(c.argv)
+	mark, marks := "", 0
+	for _, g := range all {
+		if g.name == "I" {
+			mark, marks = g.value, marks+1
+		}
+	}
+	if !ok || marks > 1 || marks == 1 && mark == "" {
 		c.opaque("xargs has options that aren't understood here")
 		return
 	}
@@ -244,26 +313,12 @@ func (r *reader) xargs(c *command) {
 		return // it prints its input
 	}
 	in := command{src: c.src, env: c.env}
-	mark := replaced(c.argv[1:i])
 	for _, w := range c.argv[i:] {
 		in.argv = append(in.argv, w.cut(mark))
 	}
 	in.argv = append(in.argv, word{full: unknown})
 	r.studyInner(&in)
 	c.way, c.inner, c.need = through, []command{in}, i+in.need
-}
-
-// replaced is the text that xargs -I replaces.
-func replaced(opts []word) string {
-	for i, w := range opts {
-		if _, mark, found := strings.Cut(w.text, "I"); found && !strings.HasPrefix(w.text, "--") && w.option() {
-			if mark == "" && i+1 < len(opts) {
-				return opts[i+1].text
-			}
-			return mark
-		}
-	}
-	return ""
 }
 
 // find runs what stands behind -exec and its kin; it is judged itself too.
@@ -281,6 +336,7 @@ func (r *reader) find(c *command) {
 				c.opaque("find %s has no command", w.text)
 				return
 			}
+			r.outcome.moves = r.outcome.moves || strings.HasSuffix(w.text, "dir")
 			in := command{src: c.src, env: c.env}
 			for _, a := range c.argv[i+1 : end] {
 				in.argv = append(in.argv, a.cut("{}"))
@@ -353,13 +409,15 @@ func (r *reader) shell(c *command, posix bool) {
 	switch {
 	case i >= len(c.argv):
 		c.opaque("%s runs what comes from its input", c.argv[0].text)
+	case strings.HasPrefix(c.argv[i].text, "+"), c.argv[i].text == "-":
+		c.opaque("%s has options that aren't understood here", c.argv[0].text)
 	case !c.argv[i].whole:
 		c.opaque("%s runs a text that is only known when it runs", c.argv[0].text)
 	case text:
 		c.way, c.need = through, i+1
 		c.runsText(r.within(c.argv[i].text, posix || r.posix))
 	default:
-		runsFile(c, i)
+		r.runsFile(c, i)
 	}
 }
 
@@ -384,5 +442,5 @@ func (r *reader) sourced(c *command) {
 		c.opaque("%s runs a file that is only known when it runs", c.argv[0].text)
 		return
 	}
-	runsFile(c, 1)
+	r.runsFile(c, 1)
 }

@@ -73,6 +73,7 @@ func reads() []escape {
 		{name: "history", script: `cat ~/.bash_history`},
 		{name: "browser", script: `cat ~/.mozilla/firefox/p/cookies`},
 		{name: "password store", script: `cat ~/.password-store/a.gpg`},
+		{name: "each of the other secrets", script: "cd ~; for f in " + strings.Join(moreSecrets(), " ") + `; do cat $f; done`},
 		{name: "secret that a variable names", script: `cat $KUBECONFIG`},
 		{name: "outside of home", script: `cat $O/file`},
 		{name: "by the temporary folder", script: `cat ${TMPDIR:-$B}/../$(basename $(dirname $(dirname $B)))/$(basename $(dirname $B))/$(basename $B)/outside/file || cat $O/file`},

@@ -19,26 +19,6 @@ func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 }
 
-// SecretNames are the entries of $HOME, at any depth, that are never read:
-// keys, tokens, passwords, browser profiles, histories of shells, and the data
-// of gamma and other agents.
-func SecretNames() []string {
-	return strings.Fields(`
-		.ssh .gnupg .pgpass .netrc .password-store .authinfo .authinfo.gpg .vault-token .age .config/age .config/sops
-		.local/share/keyrings .local/share/kwalletd .config/keepassxc .config/op .config/Bitwarden .config/1Password .pki
-		.aws .azure .kube .docker .boto .s3cfg .oci .terraform.d .terraformrc .config/gcloud .config/doctl .config/rclone
-		.config/containers .config/hcloud .config/flyctl .fly .config/heroku .config/netlify .config/stripe
-		.git-credentials .config/git/credentials .config/gh .config/glab-cli .config/hub .config/github-copilot
-		.npmrc .yarnrc.yml .pypirc .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
-		.gradle/gradle.properties .composer/auth.json .config/composer/auth.json .nuget/NuGet .my.cnf .mylogin.cnf
-		.mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge
-		.config/vivaldi .config/opera .config/Slack .config/discord .config/Signal .var/app snap
-		.cache/mozilla .cache/google-chrome .cache/chromium
-		.bash_history .zsh_history .histfile .local/share/fish .python_history .node_repl_history .psql_history
-		.mysql_history .sqlite_history .rediscli_history .lesshst
-		.gamma .claude .claude.json .codex .gemini .local/share/opencode`)
-}
-
 // secretVariables name secrets that lie elsewhere.
 func secretVariables() []string {
 	return strings.Fields(`KUBECONFIG AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE GOOGLE_APPLICATION_CREDENTIALS CLOUDSDK_CONFIG

@@ -143,8 +143,11 @@ func (p *planner) root(path string, rights uint64) error {
 func (p *planner) holdsForbidden(path string, rights uint64) bool {
 	below := func(f string) bool { return f != path && under(path, f) }
 	there := func(f string) bool {
+		if !below(f) {
+			return false // first, since there are many names
+		}
 		_, err := os.Lstat(f)
-		return below(f) && err == nil
+		return err == nil
 	}
 	return slices.ContainsFunc(p.Forbidden, below) || slices.ContainsFunc(p.Secrets, there) || slices.ContainsFunc(p.other, there) ||
 		rights == writeRights && slices.ContainsFunc(p.kernel, below)

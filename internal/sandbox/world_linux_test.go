@@ -109,6 +109,12 @@ type world struct {
 	open                       *os.File // the token, as gamma might hold it open
 }
 
+// moreSecrets are files of the user's that hold secrets.
+func moreSecrets() []string {
+	return []string{".cache/huggingface/token", ".config/pip/pip.conf", ".Xauthority", ".wgetrc", ".bitcoin/wallet.dat", ".env", ".config/fish/fish_history", ".local/share/atuin/history.db",
+		".config/Code/User/globalStorage/state.vscdb", ".local/share/keyrings/login.keyring", ".config/hcloud/cli.toml", ".databrickscfg", ".kaggle/kaggle.json", ".config/io.datasette.llm/keys.json", ".cargo/credentials.toml", ".m2/settings.xml"}
+}
+
 // newWorld makes a world; work names the workspace below it.
 func newWorld(t testing.TB, work string) *world {
 	t.Helper()
@@ -122,6 +128,9 @@ func newWorld(t testing.TB, work string) *world {
 	w.put(w.gamma+"/skills/own/SKILL.md", "a skill\n")
 	for _, name := range []string{".aws/credentials", ".netrc", ".npmrc", ".git-credentials", ".config/gh/hosts.yml", ".config/gcloud/x",
 		".bash_history", ".mozilla/firefox/p/cookies", ".password-store/a.gpg", "dotfiles/ssh/id", "elsewhere/kube"} {
+		w.put(filepath.Join(w.home, name), canary+" of the user: "+name)
+	}
+	for _, name := range moreSecrets() {
 		w.put(filepath.Join(w.home, name), canary+" of the user: "+name)
 	}
 	w.link("dotfiles/ssh", w.home+"/.ssh")

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -70,9 +71,16 @@ const configVersion = 1
 // is the user's home folder.
 func loadConfig(home, user string) (config, error) {
 	path := filepath.Join(home, "config.yaml")
-	data, err := os.ReadFile(path)
+	fi, err := os.Stat(path) // a FIFO would be waited for
 	if errors.Is(err, fs.ErrNotExist) {
 		return config{Version: configVersion}, nil
+	}
+	if err == nil && !fi.Mode().IsRegular() {
+		return config{}, fmt.Errorf("configuration: %s is no file: put a file there, or remove it", path)
+	}
+	var data []byte
+	if err == nil {
+		data, err = readAtMost(path, configMost)
 	}
 	if err != nil {
 		return config{}, fmt.Errorf("configuration: %w", err)
@@ -86,6 +94,24 @@ func loadConfig(home, user string) (config, error) {
 		return config{}, fmt.Errorf("configuration: %s: %w", where(err.field), err)
 	}
 	return c, nil
+}
+
+// configMost is more than any configuration has, in bytes.
+const configMost = 1 << 20
+
+// readAtMost reads a file and refuses a larger one. It doesn't wait for the
+// other end of a FIFO.
+func readAtMost(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return data, err
 }
 
 // fieldError is a value that can't be used.

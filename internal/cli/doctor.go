@@ -49,6 +49,7 @@ type fixed struct {
 	Held    []string      `json:"held,omitempty"`
 	Header  bool          `json:"header,omitempty"` // a new header was made
 	Todo    bool          `json:"todo,omitempty"`   // todo.json was written again
+	Aside   []disk.Aside  `json:"aside,omitempty"`  // what got another name
 }
 
 // Run examines a session and, if asked, repairs it.
@@ -111,7 +112,7 @@ func (c sessionDoctor) show(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 
 // mended tells what a repair did.
 func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
-	if m.Segment == "" && !m.Todo && m.Sound() {
+	if m.Segment == "" && !m.Todo && len(m.Aside) == 0 && m.Sound() {
 		say("session %s is sound; nothing was changed", m.Session)
 		return
 	}
@@ -134,8 +135,15 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 	for _, t := range m.Taken {
 		say("  may have been answered in what is lost, so it isn't sent again: %q", firstLine(t.Text, 100))
 	}
+	for _, s := range m.Aside {
+		say("  %s stood where it doesn't belong or differs; it is kept as %s", s.File, s.To)
+	}
 	if m.Todo {
 		say("  todo.json was written again from the transcript")
+	}
+	if m.Header != nil && m.Header.Model == "" {
+		say("the session's model is lost; go on with the one that you want: gamma exec --resume %s --model PROVIDER/NAME \"…\"", m.Session)
+		return
 	}
 	say("go on with: gamma exec --resume %s \"…\"", m.Session)
 }
@@ -146,7 +154,7 @@ func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 		out.Faults = []disk.Fault{}
 	}
 	if m != nil {
-		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo}
+		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo, Aside: m.Aside}
 		for _, t := range m.Taken {
 			out.Fixed.Held = append(out.Fixed.Held, t.Text)
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // PutBlob stores data under its SHA-256, which it returns in hex. It is on
@@ -18,7 +19,7 @@ func (s *Session) PutBlob(data []byte) (string, error) {
 	path := filepath.Join(s.dir.blobs(), sum)
 	err := s.dir.sys.mkdir(s.dir.blobs())
 	if err == nil {
-		if old, readErr := os.ReadFile(path); readErr == nil && hashOf(old) == sum {
+		if old, readErr := readRegular(path); readErr == nil && hashOf(old) == sum {
 			err = s.dir.sys.sync(s.dir.blobs()) // its writer may have been killed before
 		} else {
 			err = s.dir.sys.replace(s.dir.path, path, data)
@@ -48,10 +49,12 @@ func (d directory) blob(sum string) ([]byte, error) {
 		return nil, fmt.Errorf("session %s: blob %q: want a SHA-256 in 64 lower-case hex digits", d.id, sum)
 	}
 	path := filepath.Join(d.blobs(), sum)
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, d.badBlob(path, "the blob is missing")
+	case errors.As(err, new(*kindError)):
+		return nil, d.badBlob(path, err.Error())
 	case err != nil:
 		return nil, failed(d.id, "read blob", path, err)
 	case hashOf(data) != sum:
@@ -68,14 +71,14 @@ func validSum(sum string) bool {
 
 func (d directory) badBlob(path, reason string) error {
 	e := d.damage(path, 0, 0, reason)
-	e.blob = true
+	e.beside = true
 	return e
 }
 
 // FilesDir returns the path of files/, the workspace of a server session, and
 // makes the directory.
 func (s *Session) FilesDir() (string, error) {
-	path := filepath.Join(s.dir.path, "files")
+	path := s.dir.files()
 	if err := s.dir.sys.mkdir(path); err != nil {
 		return "", failed(s.ID, "create", path, err)
 	}
@@ -116,16 +119,35 @@ func (d directory) openSpill(name string, flag int) (*os.File, error) {
 	if !spillName(name) {
 		return nil, fmt.Errorf("session %s: spill %q: want 1 to 128 of letters, digits, '.', '_' and '-', not beginning with '.'", d.id, name)
 	}
-	root, err := os.OpenRoot(d.spill())
+	err := checkKind(d.spill(), true) // opening a FIFO as a root would wait
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(d.spill())
+	}
 	if err != nil {
 		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
 	}
 	defer root.Close()
-	f, err := root.OpenFile(name, flag, 0o600)
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
+	if err == nil {
+		err = checkOpen(f)
+	}
 	if err != nil {
 		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
 	}
 	return f, nil
+}
+
+// checkOpen closes a file that isn't a regular one.
+func checkOpen(f *os.File) error {
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &kindError{kindOfFile(fi.Mode()), "a file"}
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
 }
 
 func spillName(name string) bool {

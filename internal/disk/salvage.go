@@ -308,12 +308,15 @@ func (s *scan) lose() {
 		l.has[r.entry.ID.Seq] = true
 		l.most = max(l.most, r.entry.ID.Seq)
 	}
-	unknown := 0
+	unknown, last := 0, 0
 	for _, f := range s.files {
+		if !f.ours() {
+			continue // nothing of the session was in it
+		}
 		for _, r := range f.records {
 			switch id, kind := r.hint(); {
 			case r.ok():
-				unknown = 0
+				unknown, last = 0, f.token
 			case r.skip != "":
 			case id.IsZero() || id.Epoch != f.token || l.has[id.Seq] || id.Seq > l.most+len(f.records):
 				unknown++
@@ -323,7 +326,8 @@ func (s *scan) lose() {
 			}
 		}
 	}
-	l.open = unknown > 0 || slices.ContainsFunc(s.faults, func(f Fault) bool { return f.Kind == MissingSegment && f.Reason == "it isn't a regular file" })
+	// What stands in a later segment arrived after all that a hidden one held.
+	l.open = unknown > 0 || s.hidden > last
 	s.plan.next = max(l.most+unknown+1, 3) // 1 and 2 are the first owner's and the header's
 }
 

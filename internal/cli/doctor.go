@@ -45,7 +45,8 @@ type fixed struct {
 	Skipped []disk.Range  `json:"skipped,omitempty"`
 	Moved   bool          `json:"moved"` // the conversation goes on behind entry leaf
 	Leaf    transcript.ID `json:"leaf"`
-	Left    int           `json:"left"` // entries that are no longer part of it
+	Left    int           `json:"left"`           // entries that are no longer part of it
+	Gaps    int           `json:"gaps,omitempty"` // places where the conversation goes on over lost entries
 	Held    []string      `json:"held,omitempty"`
 	Header  bool          `json:"header,omitempty"` // a new header was made
 	Todo    bool          `json:"todo,omitempty"`   // todo.json was written again
@@ -129,6 +130,12 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 	case m.Moved:
 		say("  the conversation goes on behind entry %s, the last run that is whole; %d entr%s left it (gamma session show %s still shows them)", m.Leaf, m.Left, yies(m.Left), m.Session)
 	}
+	if m.Gaps > 0 {
+		say("  entries are lost in %d place%s of the conversation; it goes on behind them, and a note stands in each", m.Gaps, plural(m.Gaps))
+	}
+	if !m.Moved && m.Left > 0 {
+		say("  %d entr%s left the conversation (gamma session show --full %s still shows them)", m.Left, yies(m.Left), m.Session)
+	}
 	if m.Header != nil {
 		say("  the session header was lost; the new one has model %q and folder %q", m.Header.Model, m.Header.Workspace)
 	}
@@ -154,7 +161,7 @@ func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 		out.Faults = []disk.Fault{}
 	}
 	if m != nil {
-		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo, Aside: m.Aside}
+		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo, Aside: m.Aside, Gaps: m.Gaps}
 		for _, t := range m.Taken {
 			out.Fixed.Held = append(out.Fixed.Held, t.Text)
 		}

@@ -37,6 +37,8 @@ type Mending struct {
 	Moved bool
 	Leaf  transcript.ID
 	Left  int
+	// Gaps is how often the conversation goes on over lost entries.
+	Gaps int
 	// Taken are messages that may have been delivered in what is lost. They
 	// are kept and wait no longer.
 	Taken  []transcript.Arrive
@@ -307,7 +309,8 @@ func (e *examination) write(m *Mending, by Mender, token int) (text, lost []byte
 	if p.moves {
 		bodies = append(bodies, &transcript.Leaf{To: p.leaf, Why: leafWhy})
 	}
-	m.Moved, m.Leaf, m.Left = p.moves, p.leaf, p.left
+	m.Moved, m.Leaf, m.Left, m.Gaps = p.moves, p.leaf, p.left, len(p.gaps)
+	r.Gaps = p.gaps
 	for _, a := range p.taken {
 		m.Taken = append(m.Taken, a.Arrive)
 	}

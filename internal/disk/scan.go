@@ -36,7 +36,7 @@ type scanned struct {
 	data    []byte
 	limit   int64              // what counts of data
 	sealed  bool               // limit and hash are as its successor sealed them
-	unended     bool               // what was sealed is one byte longer: the "\n" of its last line
+	unended bool               // what was sealed is one byte longer: the "\n" of its last line
 	mended  *transcript.Mended // a repair describes the file and it is still like that
 	late    int64              // entries behind this byte …
 	taken   int                // … that have this number or a higher one came after another owner took over; 0: not known

@@ -28,6 +28,7 @@ type Receipt struct {
 // branch was left afterwards changes nothing: the model has read the words.
 func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 	view := false
+	gaps := gapsOf(entries)
 	below := map[transcript.ID]bool{} // the delivery and the nodes behind it
 	for _, e := range entries {
 		switch b := e.Body.(type) {
@@ -47,7 +48,7 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 				}
 			}
 		}
-		if !below[e.Parent] {
+		if !below[parentOf(gaps, e)] {
 			continue
 		}
 		below[e.ID] = true

@@ -179,13 +179,18 @@ func (c sessionShow) Run(a *app) error {
 	if c.Entries {
 		return errors.Join(showEntries(a, log), damage)
 	}
-	s := &showing{a: a, full: c.Full, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}}
+	s := &showing{a: a, full: c.Full, hide: redactor{mark: log.Header.Mark}, calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}, shown: map[transcript.ID]bool{}}
+	s.findGaps(log.Entries)
 	s.say("session %s\n%s · %s · variant %s", log.ID, shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
 	if c.Full {
 		s.system(log.Header)
 	}
 	for _, e := range log.Entries {
 		s.entry(e)
+	}
+	s.undelivered(log.Entries)
+	if c.Full {
+		s.setAside(home, id)
 	}
 	for _, n := range log.Notices() {
 		s.say("\n%s", n)

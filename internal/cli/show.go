@@ -20,6 +20,8 @@ type showing struct {
 	hide  redactor
 	calls map[string]string // tool and arguments by call id
 	texts map[transcript.ID]*transcript.Arrive
+	shown map[transcript.ID]bool // arrivals
+	gaps  map[transcript.ID]transcript.Gap
 }
 
 func (s *showing) say(format string, args ...any) {
@@ -30,6 +32,7 @@ func (s *showing) say(format string, args ...any) {
 }
 
 func (s *showing) entry(e transcript.Entry) {
+	s.gap(e)
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		if b.Segment > 1 {
@@ -44,7 +47,7 @@ func (s *showing) entry(e transcript.Entry) {
 			s.told(transcript.EarlyNote(s.hide.mark))
 		}
 		for _, id := range b.Arrivals {
-			s.arrival(s.texts[id])
+			s.arrival(id)
 		}
 	case *transcript.Resume:
 		s.say("── resumed by %s", b.By)
@@ -68,9 +71,12 @@ func (s *showing) entry(e transcript.Entry) {
 	}
 }
 
-func (s *showing) arrival(a *transcript.Arrive) {
+func (s *showing) arrival(id transcript.ID) {
+	a := s.texts[id]
+	s.shown[id] = true
 	switch {
 	case a == nil:
+		s.say("\n── message %s is lost", id)
 	case a.Inject != "":
 		s.told(transcript.ArrivalMessages(a, s.hide.mark)...)
 	default:
@@ -191,7 +197,11 @@ func indented(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n
 
 func (s *showing) result(b *transcript.Result) {
 	sign := map[transcript.Outcome]string{transcript.OutcomeOK: "✓", transcript.OutcomeError: "✗", transcript.OutcomeUnknown: "?"}[b.Outcome]
-	line := "  " + sign + " " + s.calls[b.Call]
+	call, known := s.calls[b.Call]
+	if !known {
+		call = "call " + b.Call + ", which is lost"
+	}
+	line := "  " + sign + " " + call
 	if b.Outcome != transcript.OutcomeOK {
 		line += " · " + oneLine(strings.TrimPrefix(s.hide.text(b.Text), "error: "), 300)
 	}

@@ -34,7 +34,7 @@ func Replay(entries []transcript.Entry, visit func(transcript.Entry, *State)) {
 // sent is the state that a request was made from, or nil: what stood in a gap
 // was still there before the repair.
 func (r *replay) sent(e transcript.Entry) *State {
-	if r.state != nil && e.ID.Seq < r.state.gapBy {
+	if _, behind := r.gaps[e.ID]; behind || r.state != nil && e.ID.Seq < r.state.gapBy {
 		return nil
 	}
 	return r.state

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -182,7 +183,18 @@ func randomTalk(t testing.TB, rt *rapid.T, h *Home) {
 // harm damages one segment in a random way.
 func harm(t testing.TB, rt *rapid.T, d directory, tokens []int) {
 	path := d.segment(rapid.SampledFrom(tokens).Draw(rt, "segment"))
-	data, err := os.ReadFile(path)
+	if rapid.IntRange(0, 5).Draw(rt, "other kind") == 0 {
+		stray := d.segment(tokens[0] + 1)
+		path = rapid.SampledFrom([]string{path, stray, d.lock(), d.todo(), d.blobs(), d.spill(), d.transcript()}).Draw(rt, "name")
+		what := rapid.SampledFrom(slices.Sorted(maps.Keys(plugs()))).Draw(rt, "kind")
+		if path != d.transcript() || what != "a directory" {
+			if checkKind(d.transcript(), true) == nil {
+				plugs()[what](t, path)
+			}
+			return
+		}
+	}
+	data, err := readRegular(path)
 	if err != nil || len(data) == 0 {
 		return // removed before
 	}
@@ -227,19 +239,14 @@ func harm(t testing.TB, rt *rapid.T, d directory, tokens []int) {
 	put(t, path, data)
 }
 
-// intact returns the session records whose lines are still in their segments.
+// intact returns the entries whose lines are still in their segments.
 func intact(t testing.TB, d directory, all []transcript.Entry) []transcript.Entry {
 	var out []transcript.Entry
 	lines := map[int]map[string]bool{}
 	for _, e := range all {
-		switch e.Body.(type) {
-		case *transcript.Arrive, *transcript.Label, *transcript.Leaf:
-		default:
-			continue
-		}
 		if lines[e.ID.Epoch] == nil {
 			lines[e.ID.Epoch] = map[string]bool{}
-			data, _ := os.ReadFile(d.segment(e.ID.Epoch))
+			data, _ := readRegular(d.segment(e.ID.Epoch))
 			for _, l := range bytes.SplitAfter(data, []byte("\n")) {
 				lines[e.ID.Epoch][string(l)] = true
 			}
@@ -298,6 +305,7 @@ func TestE22_BC28_AnyDamageIsMended(t *testing.T) {
 				harm(t, rt, d, tokens)
 			}
 			want := intact(t, d, log.Entries)
+			waiting := stillWait(t, d, log.Entries, want)
 			if _, err := h.Examine(sessionID); err != nil {
 				if newerOnly(t, d, err) || errors.As(err, new(*UnfinishedError)) {
 					return
@@ -308,10 +316,95 @@ func TestE22_BC28_AnyDamageIsMended(t *testing.T) {
 			if t.Failed() {
 				rt.FailNow()
 			}
-			holds(rt, entries, want, fmt.Sprint(m.Faults))
+			holds(rt, entries, records(want), fmt.Sprint(m.Faults))
+			readable(t, rt, h, entries, want)
+			state, err := session.Fold(entries)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, a := range waiting {
+				if !slices.ContainsFunc(state.Queue, func(q session.Arrival) bool { return q.ID == a.ID }) {
+					rt.Fatalf("%s waits no more: %+v", a.ID, m.Taken)
+				}
+			}
 			goesOn(t, h)
 		}
 	})
+}
+
+// records returns the session records among entries.
+func records(entries []transcript.Entry) []transcript.Entry {
+	var out []transcript.Entry
+	for _, e := range entries {
+		switch e.Body.(type) {
+		case *transcript.Arrive, *transcript.Label, *transcript.Leaf:
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// readable checks that what could be read before a repair is in the log, or in
+// what gamma session show --full prints beside it.
+func readable(t testing.TB, rt *rapid.T, h *Home, entries, want []transcript.Entry) {
+	t.Helper()
+	have := map[transcript.ID]bool{}
+	for _, e := range entries {
+		have[e.ID] = true
+	}
+	copies, err := h.Lost(sessionID)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, e := range want {
+		line, err := transcript.Encode(e)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if !have[e.ID] && !slices.ContainsFunc(copies, func(l Lost) bool { return strings.Contains(l.Text, string(line)) }) {
+			rt.Fatalf("%s (%s) could be read and has vanished: %s", e.ID, e.Kind(), line)
+		}
+	}
+}
+
+// stillWait returns the arrivals that waited and that nothing lost can have
+// delivered: all that is gone stood before them, and no line is there that
+// wasn't written.
+func stillWait(t testing.TB, d directory, all, intact []transcript.Entry) []session.Arrival {
+	t.Helper()
+	state, err := session.Fold(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[transcript.ID]bool{}
+	for _, e := range intact {
+		there[e.ID] = true
+	}
+	written := map[string]bool{}
+	last := 0 // number of the last entry that is gone
+	for _, e := range all {
+		line, err := transcript.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written[string(line)] = true
+		if !there[e.ID] {
+			last = e.ID.Seq
+		}
+	}
+	tokens, _, err := d.tokens()
+	if err != nil {
+		return nil
+	}
+	for _, token := range tokens {
+		data, _ := readRegular(d.segment(token))
+		for line := range strings.Lines(string(data)) {
+			if !written[line] {
+				return nil
+			}
+		}
+	}
+	return slices.DeleteFunc(state.Queue, func(a session.Arrival) bool { return a.ID.Seq < last || !there[a.ID] })
 }
 
 // holds checks that the entries of want are among entries.

@@ -22,7 +22,7 @@ type sessionDoctor struct {
 func (sessionDoctor) Help() string {
 	return `Names everything that is wrong with a session's files: file, line, byte, entry and reason. Nothing is changed without --fix.
 
-With --fix a new segment is written that says what counts. The conversation goes on behind the last run that is whole; messages that still can be read are kept; what is lost is listed, and a copy of the damaged lines lies beside the transcript.
+With --fix a new segment is written that says what counts. A lost line costs what it said: the conversation goes on behind it, and a note tells the model. Where it can't be known what ran, it goes on behind the last run that is whole. What is lost is listed, and a copy of the damaged lines lies beside the transcript (gamma session show --full prints it). What stands in the place of another file gets the name NAME.aside.
 
 Examples:
   gamma session doctor 0192f3
@@ -126,7 +126,7 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 	}
 	switch {
 	case m.Moved && m.Leaf.IsZero():
-		say("  no run is whole: the conversation begins anew, %d entr%s left it (gamma session show %s still shows them)", m.Left, yies(m.Left), m.Session)
+		say("  it can't be known what ran in the first run: the conversation begins anew, %d entr%s left it (gamma session show %s still shows them)", m.Left, yies(m.Left), m.Session)
 	case m.Moved:
 		say("  the conversation goes on behind entry %s, the last run that is whole; %d entr%s left it (gamma session show %s still shows them)", m.Leaf, m.Left, yies(m.Left), m.Session)
 	}
@@ -137,7 +137,7 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 		say("  %d entr%s left the conversation (gamma session show --full %s still shows them)", m.Left, yies(m.Left), m.Session)
 	}
 	if m.Header != nil {
-		say("  the session header was lost; the new one has model %q and folder %q", m.Header.Model, m.Header.Workspace)
+		say("  the session header was lost; the new one has %s and folder %q", modelOf(m.Header), m.Header.Workspace)
 	}
 	for _, t := range m.Taken {
 		say("  may have been answered in what is lost, so it isn't sent again: %q", firstLine(t.Text, 100))
@@ -153,6 +153,14 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 		return
 	}
 	say("go on with: gamma exec --resume %s \"…\"", m.Session)
+}
+
+// modelOf says a header's model for people.
+func modelOf(h *transcript.Session) string {
+	if h.Model == "" {
+		return "no model"
+	}
+	return fmt.Sprintf("model %q", h.Model)
 }
 
 func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) error {

@@ -185,3 +185,31 @@ func TestE22_E34_LostResultIsClosedAsUnknown(t *testing.T) {
 	}
 	shut(t, k.s)
 }
+
+// A task list is whole in each result, so it counts also where its call is lost.
+func TestS20_E22_TasksOutliveTheirCall(t *testing.T) {
+	h := quick(newHome(t))
+	k := newTalk(t, h)
+	k.own(create(t, h, sessionID))
+	k.say("one")
+	k.work(2) // a call of todo
+	k.settle()
+	tasks := k.state.Tasks
+	shut(t, k.s)
+	log, err := h.Read(sessionID)
+	if err != nil || tasks.Revision == 0 {
+		t.Fatalf("%+v, %v", tasks, err)
+	}
+	for _, e := range log.Entries {
+		if e.Kind() == "assistant" {
+			without(t, dirOf(h, sessionID), e)
+			break
+		}
+	}
+	m, entries := mend(t, h)
+	s, err := session.Fold(entries)
+	if err != nil || m.Moved || s.Tasks.Revision != tasks.Revision || len(s.Tasks.Items) != len(tasks.Items) {
+		t.Errorf("%+v, %v; want %+v", s.Tasks, err, tasks)
+	}
+	goesOn(t, h)
+}

@@ -250,7 +250,7 @@ func (e *examination) lookAtBlobs(d directory, entries []transcript.Entry, known
 
 // lookAtTodo compares todo.json with the transcript.
 func (e *examination) lookAtTodo(d directory) error {
-	if checkKind(d.todo(), false) != nil {
+	if d.checkTodo() != nil {
 		return nil // told as misplaced
 	}
 	got, err := readRegular(d.todo())

@@ -65,6 +65,8 @@ func advice(err error) string {
 		return "Correct the permissions (directories 0700, files 0600) and open the session again"
 	case errors.Is(err, ErrTaken):
 		return "Open the session again when the other owner has left"
+	case errors.As(err, new(sizeError)):
+		return "Nothing of gamma's is so large: cut it behind its last line (truncate -s), or move it out of the session directory, by hand; then gamma session doctor --fix repairs the session"
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO),
 		errors.Is(err, syscall.ENOTEMPTY), errors.As(err, new(*kindError)):
 		return "Another kind of file stands there than should: gamma session doctor --fix sets it aside; if that fails, move it out of the session directory by hand"

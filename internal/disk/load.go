@@ -133,7 +133,7 @@ func (s segment) read(buf []byte) ([]byte, error) {
 		n = min(n, s.seal.Length)
 	}
 	if n > readMost {
-		return nil, fmt.Errorf("%d bytes count of it, more than the %d that this build reads at once", n, readMost)
+		return nil, sizeError(n)
 	}
 	data := slices.Grow(buf[:0], int(n))[:n]
 	_, err = io.ReadFull(f, data)

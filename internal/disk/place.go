@@ -72,6 +72,25 @@ func openRegular(path string) (*os.File, error) {
 // segment, and sessions have megabytes.
 const readMost = 1 << 30
 
+// sizeError is the length of a file that is too large to be read.
+type sizeError int64
+
+func (e sizeError) Error() string {
+	return fmt.Sprintf("it has %d bytes, more than the %d that this build reads at once", int64(e), readMost)
+}
+
+// todoMost is more than any task list has, in bytes.
+const todoMost = 16 << 20
+
+// checkTodo is checkKind for todo.json, which has a size, too.
+func (d directory) checkTodo() error {
+	err := checkKind(d.todo(), false)
+	if fi, statErr := os.Lstat(d.todo()); err == nil && statErr == nil && fi.Size() > todoMost {
+		err = &kindError{fmt.Sprintf("a file of %d bytes", fi.Size()), "a task list"}
+	}
+	return err
+}
+
 // readRegular is os.ReadFile for regular files.
 func readRegular(path string) ([]byte, error) {
 	f, err := openRegular(path)
@@ -84,7 +103,7 @@ func readRegular(path string) ([]byte, error) {
 		return nil, err
 	}
 	if fi.Size() > readMost {
-		return nil, fmt.Errorf("it has %d bytes, more than the %d that this build reads at once", fi.Size(), readMost)
+		return nil, sizeError(fi.Size())
 	}
 	data := make([]byte, fi.Size())
 	n, err := io.ReadFull(f, data)
@@ -143,6 +162,9 @@ func (d directory) misplaced() ([]Fault, error) {
 		dir  bool
 	}{{d.lock(), false}, {d.todo(), false}, {d.transcript(), true}, {d.blobs(), true}, {d.spill(), true}, {d.files(), true}} {
 		err := checkKind(p.path, p.dir)
+		if p.path == d.todo() {
+			err = d.checkTodo()
+		}
 		if k := (*kindError)(nil); errors.As(err, &k) {
 			out = append(out, Fault{Kind: WrongKind, File: p.path, Reason: k.Error() + "; a repair sets it aside under another name"})
 		} else if err != nil {

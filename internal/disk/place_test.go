@@ -261,3 +261,31 @@ func TestE42_SpillThatIsNoFileIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// A file as large as none of ours isn't read whole.
+func TestE22_BC28_HugeFilesTakeNoMemory(t *testing.T) {
+	h := quick(newHome(t))
+	threeSegments(t, h)
+	d := dirOf(h, sessionID)
+	put(t, d.todo(), []byte("{"))
+	if err := os.Truncate(d.todo(), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	found, err := h.Examine(sessionID)
+	if err != nil || !hasFault(found.Faults, WrongKind, d.todo()) {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if m, _ := mend(t, h); len(m.Aside) != 1 {
+		t.Errorf("%+v", m)
+	}
+	for token := 3; token <= 4; token++ {
+		if err := os.Truncate(d.segment(token), 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		found, err = h.Examine(sessionID)
+		if token == 3 && (err != nil || !found.Sound()) { // behind its seal nothing is read
+			t.Errorf("%+v, %v", found, err)
+		}
+	}
+	contains(t, err, "000004.jsonl", "truncate -s")
+}

@@ -22,7 +22,7 @@ type sessionDoctor struct {
 func (sessionDoctor) Help() string {
 	return `Names everything that is wrong with a session's files: file, line, byte, entry and reason. Nothing is changed without --fix.
 
-With --fix a new segment is written that says what counts. The conversation goes on behind the last run that is whole; messages that still can be read are kept; what is lost is listed, and a copy of the damaged lines lies beside the transcript.
+With --fix a new segment is written that says what counts. A lost line costs what it said: the conversation goes on behind it, and a note tells the model. Where it can't be known what ran, it goes on behind the last run that is whole. What is lost is listed, and a copy of the damaged lines lies beside the transcript (gamma session show --full prints it). What stands in the place of another file gets the name NAME.aside.
 
 Examples:
   gamma session doctor 0192f3
@@ -45,10 +45,12 @@ type fixed struct {
 	Skipped []disk.Range  `json:"skipped,omitempty"`
 	Moved   bool          `json:"moved"` // the conversation goes on behind entry leaf
 	Leaf    transcript.ID `json:"leaf"`
-	Left    int           `json:"left"` // entries that are no longer part of it
+	Left    int           `json:"left"`           // entries that are no longer part of it
+	Gaps    int           `json:"gaps,omitempty"` // places where the conversation goes on over lost entries
 	Held    []string      `json:"held,omitempty"`
 	Header  bool          `json:"header,omitempty"` // a new header was made
 	Todo    bool          `json:"todo,omitempty"`   // todo.json was written again
+	Aside   []disk.Aside  `json:"aside,omitempty"`  // what got another name
 }
 
 // Run examines a session and, if asked, repairs it.
@@ -111,7 +113,7 @@ func (c sessionDoctor) show(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 
 // mended tells what a repair did.
 func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
-	if m.Segment == "" && !m.Todo && m.Sound() {
+	if m.Segment == "" && !m.Todo && len(m.Aside) == 0 && m.Sound() {
 		say("session %s is sound; nothing was changed", m.Session)
 		return
 	}
@@ -124,20 +126,41 @@ func (c sessionDoctor) mended(say func(string, ...any), m *disk.Mending) {
 	}
 	switch {
 	case m.Moved && m.Leaf.IsZero():
-		say("  no run is whole: the conversation begins anew, %d entr%s left it (gamma session show %s still shows them)", m.Left, yies(m.Left), m.Session)
+		say("  it can't be known what ran in the first run: the conversation begins anew, %d entr%s left it (gamma session show %s still shows them)", m.Left, yies(m.Left), m.Session)
 	case m.Moved:
 		say("  the conversation goes on behind entry %s, the last run that is whole; %d entr%s left it (gamma session show %s still shows them)", m.Leaf, m.Left, yies(m.Left), m.Session)
 	}
+	if m.Gaps > 0 {
+		say("  entries are lost in %d place%s of the conversation; it goes on behind them, and a note stands in each", m.Gaps, plural(m.Gaps))
+	}
+	if !m.Moved && m.Left > 0 {
+		say("  %d entr%s left the conversation (gamma session show --full %s still shows them)", m.Left, yies(m.Left), m.Session)
+	}
 	if m.Header != nil {
-		say("  the session header was lost; the new one has model %q and folder %q", m.Header.Model, m.Header.Workspace)
+		say("  the session header was lost; the new one has %s and folder %q", modelOf(m.Header), m.Header.Workspace)
 	}
 	for _, t := range m.Taken {
 		say("  may have been answered in what is lost, so it isn't sent again: %q", firstLine(t.Text, 100))
 	}
+	for _, s := range m.Aside {
+		say("  %s stood where it doesn't belong or differs; it is kept as %s", s.File, s.To)
+	}
 	if m.Todo {
 		say("  todo.json was written again from the transcript")
 	}
+	if m.Header != nil && m.Header.Model == "" {
+		say("the session's model is lost; go on with the one that you want: gamma exec --resume %s --model PROVIDER/NAME \"…\"", m.Session)
+		return
+	}
 	say("go on with: gamma exec --resume %s \"…\"", m.Session)
+}
+
+// modelOf says a header's model for people.
+func modelOf(h *transcript.Session) string {
+	if h.Model == "" {
+		return "no model"
+	}
+	return fmt.Sprintf("model %q", h.Model)
 }
 
 func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) error {
@@ -146,7 +169,7 @@ func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 		out.Faults = []disk.Fault{}
 	}
 	if m != nil {
-		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo}
+		out.Fixed = &fixed{Segment: m.Segment, Copy: m.Copy, Skipped: m.Skipped, Moved: m.Moved, Leaf: m.Leaf, Left: m.Left, Header: m.Header != nil, Todo: m.Todo, Aside: m.Aside, Gaps: m.Gaps}
 		for _, t := range m.Taken {
 			out.Fixed.Held = append(out.Fixed.Held, t.Text)
 		}

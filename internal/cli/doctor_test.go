@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -316,5 +317,114 @@ func TestE51_AgesAreRead(t *testing.T) {
 		if got, err := parseAge(text); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// drop removes the first line that holds a text.
+func (s *shell) drop(id, segment, with string) {
+	s.t.Helper()
+	data, err := os.ReadFile(s.segment(id, segment))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	for i, l := range lines {
+		if strings.Contains(l, with) {
+			lines[i] = ""
+			break
+		}
+	}
+	if err := os.WriteFile(s.segment(id, segment), []byte(strings.Join(lines, "")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// One lost line of the first run costs neither the later runs nor the words
+// around it, and show --full prints all that can be read.
+func TestE22_BC28_OneLostLineLeavesTheConversation(t *testing.T) {
+	for _, kind := range []string{"deliver", "request", "assistant", "result", "intent", "settled", "facts"} {
+		t.Run(kind, func(t *testing.T) {
+			s := newShell(t)
+			id := s.talk()
+			s.drop(id, "000001.jsonl", `"kind":"`+kind+`"`)
+			out := s.must(0, "session", "doctor", "--fix", id)
+			has(t, out, "is repaired", "entries are lost in 1 place")
+			if strings.Contains(out, "begins anew") || strings.Contains(out, "left the conversation") {
+				t.Errorf("%s", out)
+			}
+			shown := s.must(0, "session", "show", "--full", id)
+			has(t, shown, "User: first", "User: second", "entries are lost here", "Done <script>")
+			s.must(0, "exec", "--resume", id, "third")
+			s.must(0, "session", "doctor", id)
+			out = s.must(0, "session", "cache", "--json", id)
+			has(t, out, `"break":"branch"`, `"unannounced":0,"mismatches":0`)
+		})
+	}
+}
+
+// What no longer counts is still shown.
+func TestE22_ShowPrintsWhatARepairLeftOut(t *testing.T) {
+	s := newShell(t)
+	id := s.talk()
+	s.edit(id, "000001.jsonl", `"kind":"assistant"`, `{"id"`, `["id"`)
+	s.must(0, "session", "doctor", "--fix", id)
+	has(t, s.must(0, "session", "show", "--full", id), "doesn't count since a repair", "I look.", "which is lost")
+}
+
+func TestE22_DoctorAsksForALostModel(t *testing.T) {
+	s := newShell(t)
+	id := s.talk()
+	s.drop(id, "000001.jsonl", `"kind":"session"`)
+	has(t, s.must(0, "session", "doctor", "--fix", id), "model is lost", "--model PROVIDER/NAME")
+	s.must(0, "exec", "--resume", id, "--model", "script:"+filepath.Join(s.dir, "steps.yaml"), "third")
+}
+
+// No command waits for what isn't a file, and a repair makes a prompt work.
+func TestE22_BC28_NothingWaitsForAFIFO(t *testing.T) {
+	for _, name := range []string{"lock", "todo.json", "transcript", "blobs", "spill", "transcript/000001.jsonl", "transcript/000003.jsonl"} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			id := s.talk()
+			path := filepath.Join(s.home, "sessions", id, name)
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.run("session", "list")
+			s.run("session", "show", "--full", id)
+			s.run("session", "cache", id)
+			s.run("session", "export", id)
+			s.run("session", "rm", "--dry-run", id)
+			s.run("inject", id, "--kind", "system_note", "x")
+			has(t, s.must(1, "session", "doctor", id), filepath.Base(name), "a FIFO")
+			if name != "todo.json" { // which the next owner replaces
+				s.run("exec", "--resume", id, "third")
+			}
+			has(t, s.must(0, "session", "doctor", "--fix", id), "is repaired")
+			has(t, s.must(0, "session", "doctor", id), "is sound")
+			s.must(0, "exec", "--resume", id, "--model", "script:"+filepath.Join(s.dir, "steps.yaml"), "fourth")
+			if err := os.Remove(filepath.Join(s.home, "sessions", id, "lock")); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(filepath.Join(s.home, "sessions", id, "lock"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.must(0, "session", "rm", id)
+		})
+	}
+	for _, name := range []string{"config.yaml", "token"} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			id := s.talk()
+			path := filepath.Join(s.home, name)
+			_ = os.Remove(path)
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s.run("exec", "--resume", id, "third")
+			has(t, s.err.String(), path, "no file", "remove it")
+		})
 	}
 }

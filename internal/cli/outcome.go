@@ -83,6 +83,9 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 	}
 	switch transcript.Reason(r.Reason) {
 	case transcript.Yield:
+		if r.Status == "needs_human" && r.Yield == nil {
+			return "Waiting for you (what for is lost).", "Answer with:"
+		}
 		if r.Status == "needs_human" {
 			return fmt.Sprintf("Waiting for you (%s).", r.Yield.Reason), "Answer with:"
 		}

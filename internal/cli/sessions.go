@@ -189,6 +189,7 @@ func (c sessionShow) Run(a *app) error {
 		return c.entries(a, home, log, damage)
 	}
 	s := newShowing(a, c.Full, log.Header.Mark)
+	s.findGaps(log.Entries)
 	s.say(bold, "session %s", log.ID)
 	s.say(dim, "%s · %s · variant %s", shortModel(log.Header.Model), log.Header.Workspace, log.Header.Variant)
 	if c.Full {
@@ -199,6 +200,10 @@ func (c sessionShow) Run(a *app) error {
 	}
 	for _, e := range log.Entries {
 		s.entry(e)
+	}
+	s.undelivered(log.Entries)
+	if c.Full {
+		s.setAside(home, id)
 	}
 	for _, n := range log.Notices() {
 		s.say(yellow, "\n%s", n)

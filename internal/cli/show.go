@@ -30,11 +30,13 @@ type showing struct {
 	unread   []string                   // injections that were delivered since the last answer
 	tasks    map[string]transcript.Task // as shown
 	sums     totals
+	shown    map[transcript.ID]bool // arrivals
+	gaps     map[transcript.ID]transcript.Gap
 }
 
 func newShowing(a *app, full bool, mark string) *showing {
 	return &showing{a: a, full: full, hide: redactor{mark: mark}, width: widthOf(a.stdout), paint: painter(a.stdout),
-		calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}, tasks: map[string]transcript.Task{}, sums: newTotals()}
+		calls: map[string]string{}, texts: map[transcript.ID]*transcript.Arrive{}, tasks: map[string]transcript.Task{}, sums: newTotals(), shown: map[transcript.ID]bool{}}
 }
 
 // say prints lines of ours. Texts among the arguments become one line.
@@ -56,6 +58,7 @@ func (s *showing) put(code, text string) {
 }
 
 func (s *showing) entry(e transcript.Entry) {
+	s.gap(e)
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		s.opened(e, b)
@@ -124,11 +127,13 @@ func (s *showing) delivered(e transcript.Entry, b *transcript.Deliver) {
 		s.told(transcript.EarlyNote(s.hide.mark))
 	}
 	for _, id := range b.Arrivals {
-		s.arrival(s.texts[id])
+		s.arrival(id)
 	}
 }
 
-func (s *showing) arrival(a *transcript.Arrive) {
+func (s *showing) arrival(id transcript.ID) {
+	a := s.texts[id]
+	s.shown[id] = true
 	switch {
 	case a == nil:
 		s.say(yellow, "  ! a message that is lost")

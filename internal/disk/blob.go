@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -17,7 +16,7 @@ func (s *Session) PutBlob(data []byte) (string, error) {
 	path := filepath.Join(s.dir.blobs(), sum)
 	err := s.dir.sys.mkdir(s.dir.blobs())
 	if err == nil {
-		if old, readErr := os.ReadFile(path); readErr == nil && hashOf(old) == sum {
+		if old, readErr := readRegular(path); readErr == nil && hashOf(old) == sum {
 			err = s.dir.sys.sync(s.dir.blobs()) // its writer may have been killed before
 		} else {
 			err = s.dir.sys.replace(s.dir.path, path, data)
@@ -47,10 +46,12 @@ func (d directory) blob(sum string) ([]byte, error) {
 		return nil, fmt.Errorf("session %s: blob %q: want a SHA-256 in 64 lower-case hex digits", d.id, sum)
 	}
 	path := filepath.Join(d.blobs(), sum)
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, d.badBlob(path, "the blob is missing")
+	case errors.As(err, new(*kindError)):
+		return nil, d.badBlob(path, err.Error())
 	case err != nil:
 		return nil, failed(d.id, "read blob", path, err)
 	case hashOf(data) != sum:
@@ -67,14 +68,14 @@ func validSum(sum string) bool {
 
 func (d directory) badBlob(path, reason string) error {
 	e := d.damage(path, 0, 0, reason)
-	e.blob = true
+	e.beside = true
 	return e
 }
 
 // FilesDir returns the path of files/, the workspace of a server session, and
 // makes the directory.
 func (s *Session) FilesDir() (string, error) {
-	path := filepath.Join(s.dir.path, "files")
+	path := s.dir.files()
 	if err := s.dir.sys.mkdir(path); err != nil {
 		return "", failed(s.ID, "create", path, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -92,9 +91,9 @@ func (d directory) chain() (chain, error) {
 // tokens lists the numbers of the segments, highest first. The highest number
 // counts every name that begins with one.
 func (d directory) tokens() (tokens []int, highest int, err error) {
-	des, err := os.ReadDir(d.transcript())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, failed(d.id, "list", d.transcript(), err)
+	des, err := d.listing()
+	if err != nil {
+		return nil, 0, err
 	}
 	for _, de := range des {
 		digits, _, ok := strings.Cut(de.Name(), ".")
@@ -190,7 +189,7 @@ func (d directory) first(token int) (s segment, size int64, err error) {
 	}
 	head, err := readHead(path, openMax)
 	if err == nil && !bytes.Contains(head, []byte("\n")) {
-		head, err = os.ReadFile(path)
+		head, err = readRegular(path)
 	}
 	if err != nil {
 		return segment{}, 0, failed(d.id, "read", path, err)
@@ -211,7 +210,7 @@ func (d directory) first(token int) (s segment, size int64, err error) {
 func (d directory) header(s segment) (*transcript.Session, error) {
 	head, err := readHead(s.path, createMax)
 	if err == nil && s.open.Repair != nil {
-		head, err = os.ReadFile(s.path) // its first line has any length
+		head, err = readRegular(s.path) // its first line has any length
 	}
 	if err != nil {
 		return nil, failed(d.id, "read", s.path, err)
@@ -241,7 +240,7 @@ func (d directory) header(s segment) (*transcript.Session, error) {
 // why. It returns the file's size and no error if a cut-off opening of at
 // most limit bytes explains it.
 func (d directory) broken(path string, n int, limit int64, why error) (int64, error) {
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return 0, failed(d.id, "read", path, err)
 	}
@@ -287,7 +286,7 @@ func (d directory) headless(c chain) error {
 
 // readHead returns the first n bytes of a file, or all of it if it has less.
 func readHead(path string, n int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@
 //	transcript/000001.torn    copy of a fragment that was cut off (.torn.2, …)
 //	transcript/000004.lost    copy of what the repair in segment 4 skips, for people
 //	todo.json                 projection of the task list
+//	NAME.aside                what a repair found in the place of NAME (.aside.2, …)
 //	blobs/<sha256>            large contents, named by their hash (hex)
 //	spill/NAME                full outputs of tools; nothing depends on them. At most
 //	                          1 GiB, the oldest go; none while the disk is nearly full
@@ -85,11 +86,13 @@
 // beside prev, a list that takes the place of the whole chain below it:
 //
 //	"repair":{"segments":[{"token":1,"length":953,"sha256":"…","skip":[{"offset":402,"length":131,"why":"…"}]},…],
-//	          "header":{"token":1,"offset":149},"lost":["1-3"],"taken":["2-9"],"blobs":["…"],"sum":"…"}
+//	          "header":{"token":1,"offset":149},"lost":["1-3"],"taken":["2-9"],
+//	          "gaps":[{"node":"2-9","after":"1-4","run":"1-4","arrivals":["1-5"]}],"blobs":["…"],"sum":"…"}
 //
 // Segments that it doesn't list don't count. Of a listed one the first length
 // bytes count, as the repair found them, without the ranges to skip, which are
-// whole lines; the other lines count in the order of their numbers. prev is
+// whole lines; the other lines count in the order of their numbers. The last
+// one may lack its "\n", if a seal showed that nothing else was there. prev is
 // the last one listed. The session header stands at "header", or, with the
 // repair's own token, in its second line (it was lost and made anew). "sum" is
 // the hash of the repair itself. For such a log the rules are:
@@ -98,7 +101,8 @@
 //     epoch; parents, open entries and the header may be missing;
 //   - the repair's seq is higher than any number that is known to have been
 //     used; from there on the rules above hold again;
-//   - a node whose path to the root isn't whole is on no branch.
+//   - a node whose parent is missing stands behind "after" of the gap that
+//     names it, else it is on no branch.
 //
 // Which lines count: those that are entries of their segment. Of entries whose
 // numbers contradict each other, as many count as stand in order; one that
@@ -106,17 +110,22 @@
 // and doubled ones count once. The numbers of a line that can't be read are
 // never used again.
 //
-// Where the conversation goes on: where it stood, if its path is whole, can be
-// folded, and no node can be lost behind it. Else a leaf record moves it to
-// the newest settled entry, or the root, before the loss: no call is open
-// there, so every later request is paired. Session records stay, whatever
+// Where the conversation goes on: where it stood, over the gaps on its path
+// (package session says how a fold crosses one), if no node can be lost behind
+// that and it isn't inside a gap. Else a leaf record moves it to the newest
+// settled entry, or the root, before. A run in which entries contradict each
+// other is left out as if it were lost. Session records stay, whatever
 // happens to the nodes. A message whose record is gone but not its delivery
 // ("lost") leaves a note in its place. A waiting message that a lost delivery
 // may have taken waits no longer ("taken"): what was done once isn't done
-// again unasked; people are told. A torn tail alone is no reason for a repair:
-// the doctor opens the session as any owner and leaves. Newer versions are
-// refused, unless they stand in a segment whose seal doesn't fit: that is
-// damage. Blobs can't be repaired; the repair notes that they are known.
+// again unasked; people are told, and it is shown in the first gap ("arrivals")
+// that may have delivered it. What stands in a later segment arrived after all
+// that a lost one held. Another kind of file in the place of a segment stays
+// and is passed over; under the other names of the directory it is set aside.
+// A torn tail alone is no reason for a repair: the doctor opens the session as
+// any owner and leaves. Newer versions are refused, unless they stand in a
+// segment whose seal doesn't fit: that is damage. Blobs can't be repaired; the
+// repair notes that they are known.
 //
 // A later examination relies on a repair only while it and every segment that
 // it lists are unchanged; else it judges all files anew.
@@ -136,9 +145,10 @@
 // Append: one write, one sync, then a look whether a segment with the next
 // number exists. doc/state.md says what a crash between any two steps leaves.
 //
-// Mend: lock; new segment, empty (void until the last step); read and plan;
-// sync of all that it names; the copy; then the whole segment in place of the
-// empty one, by another name and a rename.
+// Mend: set aside what isn't of the kind that its name is for; lock; new
+// segment, empty (void until the last step); read and plan; sync of all that it
+// names; the copy; then the whole segment in place of the empty one, by another
+// name and a rename.
 //
 // Collect: lock; look for names of blobs in all files but blobs, spills and
 // files/; delete the blobs without one.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/gamma-harness/gamma/internal/session"
@@ -18,24 +17,25 @@ type FaultKind string
 
 // The faults.
 const (
-	TornTail       FaultKind = "torn tail"       // the last write was cut short
-	NULs           FaultKind = "NUL bytes"       // in a line
-	BadLine        FaultKind = "bad line"        // no entry
-	WrongEpoch     FaultKind = "wrong place"     // an entry of another segment, or one that can't stand there
-	DoubledSeq     FaultKind = "doubled number"  //
-	MissingSeq     FaultKind = "missing entries" //
-	OutOfOrder     FaultKind = "out of order"    //
-	MissingParent  FaultKind = "missing parent"  //
-	SealMismatch   FaultKind = "seal mismatch"   // a sealed segment was changed
-	MissingSegment FaultKind = "missing segment" //
-	Contradiction  FaultKind = "contradiction"   // entries that can't both be true
-	LostMessage    FaultKind = "lost message"    // a delivery of a message whose record is gone
-	NoHeader       FaultKind = "no header"       //
-	BadBlob        FaultKind = "unreadable blob" //
-	StaleTodo      FaultKind = "stale todo.json" // it differs from the transcript
-	Foreign        FaultKind = "foreign file"    //
-	VoidSegment    FaultKind = "void segment"    //
-	Other          FaultKind = "damage"          //
+	TornTail       FaultKind = "torn tail"          // the last write was cut short
+	NULs           FaultKind = "NUL bytes"          // in a line
+	BadLine        FaultKind = "bad line"           // no entry
+	WrongEpoch     FaultKind = "wrong place"        // an entry of another segment, or one that can't stand there
+	DoubledSeq     FaultKind = "doubled number"     //
+	MissingSeq     FaultKind = "missing entries"    //
+	OutOfOrder     FaultKind = "out of order"       //
+	MissingParent  FaultKind = "missing parent"     //
+	SealMismatch   FaultKind = "seal mismatch"      // a sealed segment was changed
+	MissingSegment FaultKind = "missing segment"    //
+	Contradiction  FaultKind = "contradiction"      // entries that can't both be true
+	LostMessage    FaultKind = "lost message"       // a delivery of a message whose record is gone
+	NoHeader       FaultKind = "no header"          //
+	BadBlob        FaultKind = "unreadable blob"    //
+	StaleTodo      FaultKind = "stale todo.json"    // it differs from the transcript
+	WrongKind      FaultKind = "wrong kind of file" // a directory in a file's place, a FIFO, …
+	Foreign        FaultKind = "foreign file"       //
+	VoidSegment    FaultKind = "void segment"       //
+	Other          FaultKind = "damage"             //
 )
 
 // Fault is one place where a session's files aren't as they should be.
@@ -104,16 +104,21 @@ func (h *Home) Examine(id string) (*Diagnosis, error) {
 // examination is a diagnosis with what a repair needs.
 type examination struct {
 	Diagnosis
-	chain bool           // the segments themselves are damaged, or their entries contradict each other
-	loose bool           // a torn tail or a void segment, which any owner gets over
-	blobs []string       // that can't be read
-	state *session.State // nil if chain
-	scan  *scan          // nil if the segments can be read and folded
+	chain  bool           // the segments themselves are damaged, or their entries contradict each other
+	loose  bool           // a torn tail or a void segment, which any owner gets over
+	places []Fault        // names of the directory with something else under them
+	blobs  []string       // that can't be read
+	state  *session.State // nil if chain
+	scan   *scan          // nil if the segments can be read and folded
 }
 
 // examine looks at everything. quiet: nobody owns the session.
 func (d directory) examine(quiet bool) (*examination, error) {
 	e := &examination{Diagnosis: Diagnosis{Session: d.id}}
+	var err error
+	if e.places, err = d.misplaced(); err != nil {
+		return nil, err
+	}
 	l, err := d.look()
 	if stop := hopeless(err); stop != nil && !d.changed(err) {
 		return nil, stop
@@ -135,6 +140,7 @@ func (d directory) examine(quiet bool) (*examination, error) {
 	if err := e.rest(d, l, quiet); err != nil {
 		return nil, err
 	}
+	e.Faults = append(e.Faults, e.places...)
 	slices.SortStableFunc(e.Faults, func(a, b Fault) int {
 		switch {
 		case a.Note == b.Note:
@@ -244,7 +250,10 @@ func (e *examination) lookAtBlobs(d directory, entries []transcript.Entry, known
 
 // lookAtTodo compares todo.json with the transcript.
 func (e *examination) lookAtTodo(d directory) error {
-	got, err := os.ReadFile(d.todo())
+	if d.checkTodo() != nil {
+		return nil // told as misplaced
+	}
+	got, err := readRegular(d.todo())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return failed(d.id, "read", d.todo(), err)
 	}

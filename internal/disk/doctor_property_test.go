@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -182,7 +183,18 @@ func randomTalk(t testing.TB, rt *rapid.T, h *Home) {
 // harm damages one segment in a random way.
 func harm(t testing.TB, rt *rapid.T, d directory, tokens []int) {
 	path := d.segment(rapid.SampledFrom(tokens).Draw(rt, "segment"))
-	data, err := os.ReadFile(path)
+	if rapid.IntRange(0, 5).Draw(rt, "other kind") == 0 {
+		stray := d.segment(tokens[0] + 1)
+		path = rapid.SampledFrom([]string{path, stray, d.lock(), d.todo(), d.blobs(), d.spill(), d.transcript()}).Draw(rt, "name")
+		what := rapid.SampledFrom(slices.Sorted(maps.Keys(plugs()))).Draw(rt, "kind")
+		if path != d.transcript() || what != "a directory" {
+			if checkKind(d.transcript(), true) == nil {
+				plugs()[what](t, path)
+			}
+			return
+		}
+	}
+	data, err := readRegular(path)
 	if err != nil || len(data) == 0 {
 		return // removed before
 	}
@@ -227,19 +239,14 @@ func harm(t testing.TB, rt *rapid.T, d directory, tokens []int) {
 	put(t, path, data)
 }
 
-// intact returns the session records whose lines are still in their segments.
+// intact returns the entries whose lines are still in their segments.
 func intact(t testing.TB, d directory, all []transcript.Entry) []transcript.Entry {
 	var out []transcript.Entry
 	lines := map[int]map[string]bool{}
 	for _, e := range all {
-		switch e.Body.(type) {
-		case *transcript.Arrive, *transcript.Label, *transcript.Leaf:
-		default:
-			continue
-		}
 		if lines[e.ID.Epoch] == nil {
 			lines[e.ID.Epoch] = map[string]bool{}
-			data, _ := os.ReadFile(d.segment(e.ID.Epoch))
+			data, _ := readRegular(d.segment(e.ID.Epoch))
 			for _, l := range bytes.SplitAfter(data, []byte("\n")) {
 				lines[e.ID.Epoch][string(l)] = true
 			}
@@ -298,6 +305,7 @@ func TestE22_BC28_AnyDamageIsMended(t *testing.T) {
 				harm(t, rt, d, tokens)
 			}
 			want := intact(t, d, log.Entries)
+			waiting := stillWait(t, d, log.Entries, want)
 			if _, err := h.Examine(sessionID); err != nil {
 				if newerOnly(t, d, err) || errors.As(err, new(*UnfinishedError)) {
 					return
@@ -308,7 +316,17 @@ func TestE22_BC28_AnyDamageIsMended(t *testing.T) {
 			if t.Failed() {
 				rt.FailNow()
 			}
-			holds(rt, entries, want, fmt.Sprint(m.Faults))
+			holds(rt, entries, records(want), fmt.Sprint(m.Faults))
+			readable(t, rt, h, entries, want)
+			state, err := session.Fold(entries)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for _, a := range waiting {
+				if !slices.ContainsFunc(state.Queue, func(q session.Arrival) bool { return q.ID == a.ID }) {
+					rt.Fatalf("%s waits no more: %+v", a.ID, m.Taken)
+				}
+			}
 			goesOn(t, h)
 		}
 	})
@@ -371,16 +389,21 @@ func TestE22_BC28_LostDeliveryRepeatsNothing(t *testing.T) {
 		}
 	}
 	m, _ := mend(t, h)
-	if len(m.Taken) != 1 || m.Taken[0].Text != "delete the files" || !m.Moved || !m.Leaf.IsZero() {
+	if len(m.Taken) != 1 || m.Taken[0].Text != "delete the files" || m.Moved || m.Gaps != 1 {
 		t.Errorf("%+v", m)
 	}
 	k = newTalk(t, h)
 	k.own(open(t, h, sessionID))
 	k.say("hello")
+	answered := false
 	for _, msg := range session.Request(k.state, k.env).Messages {
-		if strings.Contains(msg.Parts[0].Text, "delete") {
+		answered = answered || msg.Role == llm.Assistant
+		if answered && strings.Contains(msg.Parts[0].Text, "delete") {
 			t.Errorf("it is said again: %q", msg.Parts[0].Text)
 		}
+	}
+	if !answered {
+		t.Error("its answer is gone")
 	}
 }
 

@@ -65,6 +65,11 @@ func advice(err error) string {
 		return "Correct the permissions (directories 0700, files 0600) and open the session again"
 	case errors.Is(err, ErrTaken):
 		return "Open the session again when the other owner has left"
+	case errors.As(err, new(sizeError)):
+		return "Nothing of gamma's is so large: cut it behind its last line (truncate -s), or move it out of the session directory, by hand; then gamma session doctor --fix repairs the session"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO),
+		errors.Is(err, syscall.ENOTEMPTY), errors.As(err, new(*kindError)):
+		return "Another kind of file stands there than should: gamma session doctor --fix sets it aside; if that fails, move it out of the session directory by hand"
 	}
 	return "Open the session again"
 }
@@ -101,7 +106,7 @@ type DamageError struct {
 	Reason  string
 	Good    transcript.ID // the last entry before the damage that is known to be as written; zero: none
 
-	blob bool // of a blob, not of the transcript
+	beside bool // of a file beside the transcript: its entries can all be read
 }
 
 func (e *DamageError) Error() string {
@@ -110,7 +115,7 @@ func (e *DamageError) Error() string {
 		place = fmt.Sprintf("%s line %d (byte %d)", e.File, e.Line, e.Offset)
 	}
 	s := fmt.Sprintf("session %s is damaged: %s: %s. Nothing was changed. gamma session doctor %s names all damage and, with --fix, repairs it; or restore that file from a backup", e.Session, place, e.Reason, e.Session)
-	if e.blob {
+	if e.beside {
 		return s
 	}
 	return s + fmt.Sprintf(", or start a new session; gamma session show %s still shows the entries before the damage", e.Session)

@@ -78,6 +78,7 @@ func (d directory) lock() string       { return filepath.Join(d.path, "lock") }
 func (d directory) todo() string       { return filepath.Join(d.path, "todo.json") }
 func (d directory) blobs() string      { return filepath.Join(d.path, "blobs") }
 func (d directory) spill() string      { return filepath.Join(d.path, "spill") }
+func (d directory) files() string      { return filepath.Join(d.path, "files") }
 
 // segment returns the path of the segment with this number.
 func (d directory) segment(token int) string {

@@ -63,6 +63,9 @@ func (h *Home) info(id string) (Info, bool) {
 	if i.Locked, err = held(d.lock()); err != nil && i.Err == nil {
 		i.Err = err
 	}
+	if k := (*kindError)(nil); i.Err == nil && errors.As(checkKind(d.lock(), false), &k) {
+		i.Err = &DamageError{Session: id, File: d.lock(), Reason: k.Error(), beside: true}
+	}
 	if fi, err := os.Stat(d.path); err == nil {
 		i.Created, i.Updated = fi.ModTime(), fi.ModTime()
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -120,7 +119,7 @@ func (l *loader) segment(s segment, sum bool) error {
 // read returns the bytes of a segment that count, or fewer if the file is too
 // short. It uses buf if that is large enough.
 func (s segment) read(buf []byte) ([]byte, error) {
-	f, err := os.Open(s.path)
+	f, err := openRegular(s.path)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +131,9 @@ func (s segment) read(buf []byte) ([]byte, error) {
 	n := fi.Size()
 	if s.seal != nil {
 		n = min(n, s.seal.Length)
+	}
+	if n > readMost {
+		return nil, sizeError(n)
 	}
 	data := slices.Grow(buf[:0], int(n))[:n]
 	_, err = io.ReadFull(f, data)

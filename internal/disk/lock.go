@@ -41,6 +41,9 @@ func acquire(session, path string, me Holder) (*lock, error) {
 			l.sign(me)
 			return l, nil
 		}
+		if k := (*kindError)(nil); errors.As(err, &k) {
+			return nil, &DamageError{Session: session, File: path, Reason: k.Error(), beside: true}
+		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, failed(session, "lock", path, err)
 		}
@@ -55,12 +58,18 @@ func acquire(session, path string, me Holder) (*lock, error) {
 // tryLock opens and locks path. The file must still have its name when the
 // lock is held, else it guards nothing.
 func tryLock(path string) (*os.File, error) {
+	if err := checkKind(path, false); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, f.Close())
+	}
+	if err := checkOpen(f); err != nil {
+		return nil, err
 	}
 	mine, err1 := f.Stat()
 	named, err2 := os.Stat(path)
@@ -105,9 +114,9 @@ func (l *lock) Release() error {
 // held reports whether somebody holds the lock at path, and who. It changes
 // nothing and works without write permission.
 func held(path string) (*Holder, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	f, err := openRegular(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*kindError)) {
+		return nil, nil // what isn't a file can't be locked
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +136,7 @@ func held(path string) (*Holder, error) {
 // readHolder reads who holds the lock. A name left behind by a process of
 // this machine that is gone is not shown.
 func readHolder(path string) Holder {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return Holder{}
 	}

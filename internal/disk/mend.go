@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -35,11 +37,14 @@ type Mending struct {
 	Moved bool
 	Leaf  transcript.ID
 	Left  int
+	// Gaps is how often the conversation goes on over lost entries.
+	Gaps int
 	// Taken are messages that may have been delivered in what is lost. They
 	// are kept and wait no longer.
 	Taken  []transcript.Arrive
 	Header *transcript.Session // the new header, if the old one was lost
 	Todo   bool                // todo.json was written again
+	Aside  []Aside             // what got another name
 }
 
 // Range is a range of bytes of a segment.
@@ -58,16 +63,35 @@ func (h *Home) Mend(id string, by Mender) (m *Mending, err error) {
 	if err != nil {
 		return nil, err
 	}
+	places, err := d.misplaced() // while the lock's place is still among them
+	if err != nil {
+		return nil, err
+	}
+	m = &Mending{}
+	if m.Aside, err = d.clearLock(); err != nil {
+		return nil, err
+	}
 	lock, err := acquire(id, d.lock(), Holder{by.Owner.PID, by.Owner.Host, by.Now.UTC()})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := m.clear(d); err != nil {
+		return nil, err
+	}
 	e, err := d.examine(true)
 	if err != nil {
 		return nil, err
 	}
-	m = &Mending{Diagnosis: e.Diagnosis}
+	if err := m.clearBlobs(d, e.blobs); err != nil {
+		return nil, err
+	}
+	m.Diagnosis = e.Diagnosis
+	defer func() {
+		if m != nil {
+			m.Faults = append(slices.Clone(places), m.Faults...)
+		}
+	}()
 	switch {
 	case e.chain || len(e.blobs) > 0:
 		err = d.repair(m, by)
@@ -77,8 +101,38 @@ func (h *Home) Mend(id string, by Mender) (m *Mending, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Todo, err = d.renewTodo()
-	return m, err
+	if err := m.renewTodo(d); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// clear sets aside what stands in the place of something of ours. The lock is
+// held.
+func (m *Mending) clear(d directory) error {
+	places, err := d.misplaced()
+	if err != nil {
+		return err
+	}
+	more, err := d.clearPlaces(places)
+	m.Aside = append(m.Aside, more...)
+	return err
+}
+
+// clearBlobs sets aside what stands in the place of a blob.
+func (m *Mending) clearBlobs(d directory, sums []string) error {
+	for _, sum := range sums {
+		path := filepath.Join(d.blobs(), sum)
+		if k := (*kindError)(nil); !validSum(sum) || !errors.As(checkKind(path, false), &k) {
+			continue
+		}
+		a, err := d.setAside(path)
+		if err != nil {
+			return err
+		}
+		m.Aside = append(m.Aside, a)
+	}
+	return nil
 }
 
 // succeed lets an ordinary owner set a torn tail aside and leave void segments
@@ -92,28 +146,57 @@ func (d directory) succeed(lock *lock, by Mender) error {
 	return s.file.Close()
 }
 
-// renewTodo writes todo.json again if it differs from the transcript.
-func (d directory) renewTodo() (bool, error) {
+// renewTodo writes todo.json again if it differs from the transcript. What it
+// held is copied aside first: the transcript may have lost the tasks that it
+// shows, and then it is all that is left of them.
+func (m *Mending) renewTodo(d directory) error {
 	l, err := d.look()
 	if err != nil {
-		return false, fmt.Errorf("the repair doesn't hold; this is a fault of gamma: %w", err)
+		return fmt.Errorf("the repair doesn't hold; this is a fault of gamma: %w", err)
 	}
 	s, err := session.Fold(l.log.Entries)
 	if err != nil {
-		return false, fmt.Errorf("session %s: the repair doesn't hold; this is a fault of gamma: %w", d.id, err)
+		return fmt.Errorf("session %s: the repair doesn't hold; this is a fault of gamma: %w", d.id, err)
 	}
 	e := &examination{state: s}
 	if err := e.lookAtTodo(d); err != nil || len(e.Faults) == 0 {
-		return false, err
+		return err
 	}
 	text, err := todoOf(s)
 	if err != nil {
-		return false, err
+		return err
+	}
+	if err := m.keepTodo(d); err != nil {
+		return err
 	}
 	if err := d.sys.replace(d.path, d.todo(), text); err != nil {
-		return false, failed(d.id, "write", d.todo(), err)
+		return failed(d.id, "write", d.todo(), err)
 	}
-	return true, nil
+	m.Todo = true
+	return nil
+}
+
+// keepTodo copies todo.json aside, unless an earlier repair, which was killed
+// behind this step, has done it.
+func (m *Mending) keepTodo(d directory) error {
+	old, err := readRegular(d.todo())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.TrimSpace(old)) == 0 {
+		return nil
+	}
+	if err != nil {
+		return failed(d.id, "read", d.todo(), err)
+	}
+	to := d.todo() + asideExt
+	if kept, err := readRegular(to); err != nil || !bytes.Equal(kept, old) {
+		if to, err = asideName(d.todo()); err != nil {
+			return failed(d.id, "copy aside", d.todo(), err)
+		}
+		if err := d.sys.replace(d.path, to, old); err != nil {
+			return failed(d.id, "write", to, err)
+		}
+	}
+	m.Aside = append(m.Aside, Aside{d.todo(), to})
+	return nil
 }
 
 // repair writes the segment that says what counts. The order matters:
@@ -226,7 +309,8 @@ func (e *examination) write(m *Mending, by Mender, token int) (text, lost []byte
 	if p.moves {
 		bodies = append(bodies, &transcript.Leaf{To: p.leaf, Why: leafWhy})
 	}
-	m.Moved, m.Leaf, m.Left = p.moves, p.leaf, p.left
+	m.Moved, m.Leaf, m.Left, m.Gaps = p.moves, p.leaf, p.left, len(p.gaps)
+	r.Gaps = p.gaps
 	for _, a := range p.taken {
 		m.Taken = append(m.Taken, a.Arrive)
 	}

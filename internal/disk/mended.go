@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -87,7 +88,7 @@ func (l *loader) mended(s segment) error {
 		d.Good = l.index.last
 		return d
 	}
-	entries, bad := decodeLines(kept(data, s.mended.Skip))
+	entries, bad := decodeLines(ended(kept(data, s.mended.Skip)))
 	if bad != nil {
 		if err := l.dir.newer(s.path, bad); err != nil {
 			return err
@@ -102,6 +103,15 @@ func (l *loader) mended(s segment) error {
 		l.log.Entries = append(l.log.Entries, e)
 	}
 	return nil
+}
+
+// ended returns data with the "\n" that its last line may lack: a repair counts
+// such a line only where a seal says how long it was.
+func ended(data []byte) []byte {
+	if len(data) == 0 || bytes.HasSuffix(data, []byte("\n")) {
+		return data
+	}
+	return append(data[:len(data):len(data)], '\n')
 }
 
 // kept returns data without the ranges to skip.
@@ -141,7 +151,7 @@ func (d directory) headerOf(segs []segment) (*transcript.Session, error) {
 // headerAt reads the header from the beginning of a line.
 func (d directory) headerAt(r segment, at transcript.Place) (*transcript.Session, error) {
 	path := d.segment(at.Token)
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return nil, failed(d.id, "read", path, err)
 	}

@@ -240,7 +240,7 @@ func (c chain) voidBelow(token int) []Void {
 // copyFragment copies a fragment to a file of its own beside the segment. If
 // an earlier attempt to open has done it, that copy is kept.
 func (d directory) copyFragment(t *Torn, token int) error {
-	f, err := os.Open(t.File)
+	f, err := openRegular(t.File)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,10 @@ func (d directory) copyFragment(t *Torn, token int) error {
 		if i > 1 {
 			t.Copy = base + "." + strconv.Itoa(i)
 		}
-		old, err := os.ReadFile(t.Copy)
+		old, err := readRegular(t.Copy)
+		if k := (*kindError)(nil); errors.As(err, &k) {
+			continue // it is no copy of ours
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return d.sys.replace(d.path, t.Copy, fragment)
 		}
@@ -272,7 +275,7 @@ func (d directory) sweep() error {
 		return failed(d.id, "list", d.path, err)
 	}
 	for _, de := range des {
-		if strings.HasPrefix(de.Name(), tempPrefix) {
+		if strings.HasPrefix(de.Name(), tempPrefix) && de.Type().IsRegular() {
 			if err := os.Remove(filepath.Join(d.path, de.Name())); err != nil {
 				return failed(d.id, "remove", de.Name(), err)
 			}

@@ -39,6 +39,9 @@ func (h *Home) Remove(id string, pid int, now time.Time, dry bool) (freed int64,
 	if err != nil {
 		host = "unknown"
 	}
+	if _, err := d.clearLock(); err != nil {
+		return 0, err
+	}
 	lock, err := acquire(id, d.lock(), Holder{pid, host, now.UTC()})
 	if err != nil {
 		return 0, err

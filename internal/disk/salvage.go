@@ -221,7 +221,12 @@ type plan struct {
 	moves   bool          // a leaf record is needed for that
 	gone    []transcript.ID
 	taken   []session.Arrival
-	left    int // nodes that leave the conversation
+	gaps    []transcript.Gap // on the path to the leaf
+	tree    *tree
+	path    []transcript.ID // from the root to the leaf
+	unsure  bool            // where the branch stood it isn't known what ran
+	strict  bool            // no gap is crossed
+	left    int             // nodes that leave the conversation
 }
 
 // losses says which numbers have no entry.
@@ -246,6 +251,16 @@ func (l *losses) behind(seq int, fits func(transcript.Kind) bool) bool {
 	return false
 }
 
+// between reports the same of the numbers between two others.
+func (l *losses) between(low, high int, fits func(transcript.Kind) bool) bool {
+	for n := high - 1; n > low; n-- {
+		if !l.has[n] && fits(l.kinds[n]) {
+			return true
+		}
+	}
+	return false
+}
+
 func maybeNode(k transcript.Kind) bool {
 	switch k {
 	case "open", "session", "arrive", "leaf", "label":
@@ -255,6 +270,10 @@ func maybeNode(k transcript.Kind) bool {
 }
 
 func maybeDelivery(k transcript.Kind) bool { return k == "deliver" || k == "" }
+
+// manyRounds is how many runs may be left out one by one, each after a fold of
+// the whole log, before all behind the first loss is given up.
+const manyRounds = 50
 
 // design plans the repair: it finds the newest place from which the
 // conversation can go on, and proves by a fold that it can.
@@ -269,6 +288,7 @@ func (s *scan) design() error {
 	}
 	s.lose()
 	s.orphans()
+	rounds := 0
 	for {
 		p.route()
 		err := p.prove(s.dir.id)
@@ -276,10 +296,18 @@ func (s *scan) design() error {
 		if err == nil {
 			break
 		}
-		if !errors.As(err, &b) || p.broken[b.Entry] {
+		rounds++
+		switch {
+		case !errors.As(err, &b) || p.strict && p.broken[b.Entry]:
 			return fmt.Errorf("session %s: no repair was found; this is a fault of gamma: %w", s.dir.id, err)
+		case !p.strict && (p.broken[b.Entry] || rounds > manyRounds):
+			p.strict, p.broken = true, map[transcript.ID]bool{}
+			continue
+		case p.strict:
+			p.broken[b.Entry] = true
+		default:
+			p.leaveRun(b.Entry)
 		}
-		p.broken[b.Entry] = true
 		s.fault(s.recordOf(b.Entry).fault(Contradiction, b.Reason))
 	}
 	if p.header == nil {
@@ -308,12 +336,15 @@ func (s *scan) lose() {
 		l.has[r.entry.ID.Seq] = true
 		l.most = max(l.most, r.entry.ID.Seq)
 	}
-	unknown := 0
+	unknown, last := 0, 0
 	for _, f := range s.files {
+		if !f.ours() {
+			continue // nothing of the session was in it
+		}
 		for _, r := range f.records {
 			switch id, kind := r.hint(); {
 			case r.ok():
-				unknown = 0
+				unknown, last = 0, f.token
 			case r.skip != "":
 			case id.IsZero() || id.Epoch != f.token || l.has[id.Seq] || id.Seq > l.most+len(f.records):
 				unknown++
@@ -323,7 +354,8 @@ func (s *scan) lose() {
 			}
 		}
 	}
-	l.open = unknown > 0 || slices.ContainsFunc(s.faults, func(f Fault) bool { return f.Kind == MissingSegment && f.Reason == "it isn't a regular file" })
+	// What stands in a later segment arrived after all that a hidden one held.
+	l.open = unknown > 0 || s.hidden > last
 	s.plan.next = max(l.most+unknown+1, 3) // 1 and 2 are the first owner's and the header's
 }
 

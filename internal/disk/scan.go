@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
@@ -25,7 +25,8 @@ type scan struct {
 	base    *transcript.Repair // the newest repair, if it can be relied on
 	baseAt  int                // its token
 	faults  []Fault
-	plan    *plan // what salvage found, see plan.go
+	hidden  int   // token of the newest segment with something else in its place; 0: none
+	plan    *plan // what salvage found, see salvage.go
 }
 
 // scanned is one segment file.
@@ -35,6 +36,7 @@ type scanned struct {
 	data    []byte
 	limit   int64              // what counts of data
 	sealed  bool               // limit and hash are as its successor sealed them
+	unended bool               // what was sealed is one byte longer: the "\n" of its last line
 	mended  *transcript.Mended // a repair describes the file and it is still like that
 	late    int64              // entries behind this byte …
 	taken   int                // … that have this number or a higher one came after another owner took over; 0: not known
@@ -60,18 +62,21 @@ func (r *found) ok() bool { return r.bad == "" && r.skip == "" }
 // written here.
 func (d directory) scan() (*scan, error) {
 	tokens, highest, err := d.tokens()
-	if err != nil {
+	if err != nil && !errors.As(err, new(*DamageError)) { // what isn't a directory holds no segment
 		return nil, err
 	}
 	slices.Sort(tokens)
 	s := &scan{dir: d, highest: highest}
 	for _, t := range tokens {
 		f := &scanned{token: t, path: d.segment(t)}
-		if fi, err := os.Lstat(f.path); err == nil && !fi.Mode().IsRegular() {
-			s.fault(Fault{Kind: MissingSegment, File: f.path, Reason: "it isn't a regular file"})
+		if k := (*kindError)(nil); errors.As(checkKind(f.path, false), &k) {
+			s.fault(Fault{Kind: MissingSegment, File: f.path, Reason: k.Error()})
+			if s.wasSegment(f.path, t) {
+				s.hidden = t
+			}
 			continue
 		}
-		if f.data, err = os.ReadFile(f.path); err != nil {
+		if f.data, err = readRegular(f.path); err != nil {
 			return nil, failed(d.id, "read", f.path, err)
 		}
 		f.limit = int64(len(f.data))
@@ -86,6 +91,30 @@ func (d directory) scan() (*scan, error) {
 		}
 	}
 	return s, nil
+}
+
+// wasSegment reports whether something shows that a segment stood at path,
+// where something else stands now: a link leads to one, or a copy of a part of
+// it is there. Else nothing was ever in it.
+func (s *scan) wasSegment(path string, token int) bool {
+	head, err := readHead(path, openMax)
+	if err == nil && (&scanned{token: token, data: head}).openOf() != nil {
+		return true
+	}
+	des, err := s.dir.listing()
+	begin := strings.TrimSuffix(filepath.Base(path), segmentExt)
+	return err == nil && slices.ContainsFunc(des, func(de fs.DirEntry) bool {
+		return strings.HasPrefix(de.Name(), begin+fragmentExt) || de.Name() == begin+lostExt
+	})
+}
+
+// ours reports whether anything in the file looks like a part of a segment: an
+// id or a kind in a line, or the NULs that a power loss leaves.
+func (f *scanned) ours() bool {
+	return bytes.IndexByte(f.data, 0) >= 0 || slices.ContainsFunc(f.records, func(r *found) bool {
+		id, kind := r.hint()
+		return r.ok() || kind != "" || !id.IsZero()
+	})
 }
 
 func (s *scan) fault(f Fault) { s.faults = append(s.faults, f) }
@@ -167,6 +196,9 @@ func (s *scan) missing(token, by int) {
 func (s *scan) limits() {
 	for _, f := range s.files {
 		open := f.openOf()
+		if open != nil && open.Repair != nil {
+			s.counted(open.Repair)
+		}
 		if f.token <= s.baseAt || open == nil || open.Prev == nil || open.Prev.Token >= f.token || open.Prev.Token < s.baseAt {
 			continue
 		}
@@ -177,6 +209,18 @@ func (s *scan) limits() {
 		}
 		s.seal(s.files[i], open.Prev)
 		s.files[i].late, s.files[i].taken = open.Prev.Length, f.firstSeq()
+	}
+}
+
+// counted finds the segments whose last line an earlier repair has taken
+// without its "\n".
+func (s *scan) counted(r *transcript.Repair) {
+	for _, m := range r.Segments {
+		for _, f := range s.files {
+			if size := int64(len(f.data)); f.token == m.Token && m.Length == size && f.holds(&m.Sealed) && f.data[size-1] != '\n' {
+				f.unended = true
+			}
+		}
 	}
 }
 
@@ -195,7 +239,13 @@ func (s *scan) seal(f *scanned, seal *transcript.Sealed) {
 	if f.holds(seal) {
 		f.limit, f.sealed = seal.Length, true
 	}
+	f.unended = f.unended || seal.Length == size+1 && !bytes.HasSuffix(f.data, []byte("\n"))
+	if seal.Length == size+1 && hashOf(append(f.data[:size:size], '\n')) == seal.SHA256 {
+		f.sealed = true
+	}
 	switch {
+	case f.unended && f.sealed && seal.Length > size:
+		s.fault(Fault{Kind: SealMismatch, File: f.path, Offset: size, Length: 1, Reason: "the line feed behind its last line is missing; all else is as it was sealed, and the line counts"})
 	case f.sealed:
 	case seal.Length > size:
 		s.fault(Fault{Kind: SealMismatch, File: f.path, Offset: size, Length: seal.Length - size, Reason: fmt.Sprintf("the file has %d bytes; %d were sealed", size, seal.Length)})
@@ -288,7 +338,7 @@ func (s *scan) judge(r *found) error {
 	open, isOpen := r.entry.Body.(*transcript.Open)
 	h, isHeader := r.entry.Body.(*transcript.Session)
 	switch {
-	case err == nil && len(line) == len(r.text):
+	case err == nil && len(line) == len(r.text) && !r.file.unended:
 		r.bad = errCut.Error()
 	case err == nil && r.entry.ID.Epoch != r.file.token:
 		r.bad = fmt.Sprintf("entry %s (%s) stands in segment %d", r.entry.ID, r.entry.Kind(), r.file.token)
@@ -307,7 +357,7 @@ func (s *scan) judge(r *found) error {
 			r.bad = fmt.Sprintf("%d NUL bytes from byte %d on", n, r.offset+int64(bytes.IndexByte(line, 0)))
 		}
 		if !r.file.damaged(s) {
-			return s.dir.newer(r.file.path, &badLine{number: r.line, text: line, ended: len(line) < len(r.text)})
+			return s.dir.newer(r.file.path, &badLine{number: r.line, text: line, ended: len(line) < len(r.text) || r.file.unended})
 		}
 	}
 	return nil
@@ -363,9 +413,12 @@ func submatch(re string, text []byte) string {
 
 // strangers names files in transcript/ that are none of ours.
 func (d directory) strangers() ([]Fault, error) {
-	des, err := os.ReadDir(d.transcript())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, failed(d.id, "list", d.transcript(), err)
+	des, err := d.listing()
+	if damage := (*DamageError)(nil); errors.As(err, &damage) {
+		return nil, nil // told as misplaced
+	}
+	if err != nil {
+		return nil, err
 	}
 	own := regexp.MustCompile(`^([0-9]{6,15})(\.jsonl|\.torn(\.[0-9]+)?|\.lost)$`)
 	var out []Fault

@@ -178,7 +178,7 @@ func (h *Home) Todo(id string) ([]byte, error) {
 }
 
 func (d directory) readTodo() ([]byte, error) {
-	b, err := os.ReadFile(d.todo())
+	b, err := readRegular(d.todo())
 	if err != nil {
 		return nil, failed(d.id, "read", d.todo(), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -175,16 +176,35 @@ func (d directory) openSpill(name string, flag int) (*os.File, error) {
 	if !spillName(name) {
 		return nil, fmt.Errorf("session %s: spill %q: want 1 to 128 of letters, digits, '.', '_' and '-', not beginning with '.'", d.id, name)
 	}
-	root, err := os.OpenRoot(d.spill())
+	err := checkKind(d.spill(), true) // opening a FIFO as a root would wait
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(d.spill())
+	}
 	if err != nil {
 		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
 	}
 	defer root.Close()
-	f, err := root.OpenFile(name, flag, 0o600)
+	f, err := root.OpenFile(name, flag|syscall.O_NONBLOCK, 0o600)
+	if err == nil {
+		err = checkOpen(f)
+	}
 	if err != nil {
 		return nil, failed(d.id, "open spill", filepath.Join(d.spill(), name), err)
 	}
 	return f, nil
+}
+
+// checkOpen closes a file that isn't a regular one.
+func checkOpen(f *os.File) error {
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &kindError{kindOfFile(fi.Mode()), "a file"}
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
 }
 
 func spillName(name string) bool {

@@ -3,7 +3,6 @@ package disk
 import (
 	"bytes"
 	"io"
-	"os"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
@@ -85,7 +84,7 @@ func (s segment) tail(n int) ([]transcript.Entry, bool) {
 // window returns the last size bytes that count, from a line's beginning on;
 // all says that this is the whole segment.
 func (s segment) window(size int64) (data []byte, all bool, err error) {
-	f, err := os.Open(s.path)
+	f, err := openRegular(s.path)
 	if err != nil {
 		return nil, false, err
 	}

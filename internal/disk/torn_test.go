@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -246,16 +247,39 @@ func TestE22_FragmentThatCannotBeCopiedStopsTheOpening(t *testing.T) {
 	h := quick(newHome(t))
 	plant(t, h, data[:len(data)-3])
 	d := dirOf(h, sessionID)
-	if err := os.MkdirAll(filepath.Join(d.transcript(), "000001.torn"), 0o700); err != nil {
-		t.Fatal(err)
+	syncs := 0
+	h.sys.sync = func(path string) error {
+		if path == d.transcript() {
+			syncs++
+		}
+		if syncs == 2 { // the first one is for the new segment
+			return syscall.EIO
+		}
+		return nil
 	}
 	_, err := h.Open(sessionID, transcript.OpenWake, owner(), "test", noon())
 	contains(t, err, "copy the fragment", "000001")
 	if _, err := os.Stat(d.segment(2)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a segment was left behind: %v", err)
 	}
-	if err := os.Remove(filepath.Join(d.transcript(), "000001.torn")); err != nil {
-		t.Fatal(err)
-	}
 	open(t, h, sessionID)
+}
+
+// What isn't a file isn't an earlier copy, and isn't waited for.
+func TestE22_FragmentIsCopiedBesideAnythingElse(t *testing.T) {
+	data, _ := twoRecords(t)
+	for what, plug := range plugs() {
+		if what == "a link to nothing" {
+			continue // nothing is lost with it
+		}
+		t.Run(what, func(t *testing.T) {
+			h := quick(newHome(t))
+			plant(t, h, data[:len(data)-3])
+			d := dirOf(h, sessionID)
+			plug(t, filepath.Join(d.transcript(), "000001.torn"))
+			if s := open(t, h, sessionID); s.Torn == nil || filepath.Base(s.Torn.Copy) != "000001.torn.2" {
+				t.Errorf("%+v", s.Torn)
+			}
+		})
+	}
 }

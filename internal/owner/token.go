@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // tokenBytes is how many random bytes a token has.
@@ -57,7 +58,7 @@ func readToken(home string) (string, error) {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
 		return "", fmt.Errorf("token %s is no file: remove it, a new token will be made", path)
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO isn't waited for
 	if err != nil {
 		return "", fmt.Errorf("token: %w", err)
 	}

@@ -119,4 +119,3 @@ func (c *conversation) updates() string {
 	}
 	return strings.ReplaceAll(b.String(), "   ", " ")
 }
-

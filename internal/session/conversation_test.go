@@ -309,7 +309,7 @@ func (c *conversation) decide(ev Event) string {
 	return c.show()
 }
 
-var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}), cmp.AllowUnexported(State{})}
+var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}, State{}, crossing{}, gap{})}
 
 func (c *conversation) equal() {
 	c.t.Helper()

@@ -54,7 +54,8 @@
 // and the next request says that it breaks with the one before it ("branch").
 // Nodes of other branches still take their arrivals out of the queue and count
 // as tries. A repair (package disk) names messages that are lost, for which
-// their delivery shows a note, and messages that wait no longer.
+// their delivery shows a note, messages that wait no longer, and gaps: places
+// where nodes are lost and the path goes on behind them (gap.go).
 //
 // # Errors
 //

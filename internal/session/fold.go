@@ -26,7 +26,7 @@ func (b *BrokenError) Error() string {
 // that are not on the path to it only count for what they say about the whole
 // session.
 func Fold(entries []transcript.Entry) (*State, error) {
-	on, astray := onPath(entries)
+	on, astray := onPath(entries, gapsOf(entries))
 	s, err := fold(newState(entries), entries, on)
 	if err != nil {
 		return nil, err
@@ -42,6 +42,7 @@ func Fold(entries []transcript.Entry) (*State, error) {
 func newState(entries []transcript.Entry) *State {
 	s := &State{Seen: map[string]Arrived{}, Tries: map[string]int{}, Branch: newBranch()}
 	s.foresee(entries)
+	s.gaps = gapsOf(entries)
 	return s
 }
 
@@ -97,7 +98,7 @@ func newBranch() Branch {
 // onPath marks the nodes between the root and the leaf. The leaf is the last
 // node, or where a leaf record behind it points; astray is the place of that
 // record if it points nowhere, else -1.
-func onPath(entries []transcript.Entry) (on []bool, astray int) {
+func onPath(entries []transcript.Entry, gaps map[transcript.ID]gap) (on []bool, astray int) {
 	at := make(map[transcript.ID]int, len(entries))
 	leaf := -1
 	astray = -1
@@ -114,15 +115,15 @@ func onPath(entries []transcript.Entry) (on []bool, astray int) {
 			leaf, astray = i, -1
 		}
 	}
-	return pathTo(entries, at, leaf), astray
+	return pathTo(entries, at, leaf, gaps), astray
 }
 
 // pathTo marks the nodes between the root and the one at leaf (-1: none).
-func pathTo(entries []transcript.Entry, at map[transcript.ID]int, leaf int) []bool {
+func pathTo(entries []transcript.Entry, at map[transcript.ID]int, leaf int, gaps map[transcript.ID]gap) []bool {
 	on := make([]bool, len(entries))
 	for leaf >= 0 && !on[leaf] {
 		on[leaf] = true
-		next, ok := at[entries[leaf].Parent]
+		next, ok := at[parentOf(gaps, entries[leaf])]
 		if !ok {
 			break
 		}
@@ -148,6 +149,10 @@ func (s *State) applyElsewhere(e transcript.Entry) {
 // Apply folds one entry into s. The live path and Fold both use it.
 func Apply(s *State, e transcript.Entry) {
 	s.Seq = e.ID.Seq
+	if e.IsNode() && s.bridge(e) {
+		s.Leaf = e.ID
+		return
+	}
 	s.check(e)
 	if e.IsNode() {
 		s.Leaf = e.ID
@@ -221,7 +226,7 @@ func (s *State) applyRepair(o *transcript.Open) {
 		return
 	}
 	s.drop(r.Taken)
-	if len(r.Lost) > 0 || r.Header.Token == o.Segment {
+	if len(r.Lost) > 0 || len(r.Gaps) > 0 || r.Header.Token == o.Segment {
 		s.moved = s.requested
 	}
 }

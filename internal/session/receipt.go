@@ -30,8 +30,9 @@ type Receipt struct {
 // branch was left afterwards changes nothing: the model has read the words.
 func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 	view := false
-	var update transcript.Arrive      // the arrival, if it is an artifact_update
-	told := map[string]knowledge{}    // by path
+	var update transcript.Arrive   // the arrival, if it is an artifact_update
+	told := map[string]knowledge{} // by path
+	gaps := gapsOf(entries)
 	below := map[transcript.ID]bool{} // the delivery and the nodes behind it
 	for _, e := range entries {
 		switch b := e.Body.(type) {
@@ -64,7 +65,7 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 				}
 			}
 		}
-		if !below[e.Parent] {
+		if !below[parentOf(gaps, e)] {
 			continue
 		}
 		below[e.ID] = true

@@ -15,7 +15,7 @@ import (
 // good during the call; it is nil if what the request stands on is damaged or
 // contradicts itself.
 func Replay(entries []transcript.Entry, visit func(transcript.Entry, *State)) {
-	r := &replay{entries: entries, at: map[transcript.ID]int{}, dead: map[transcript.ID]bool{}, state: newState(entries)}
+	r := &replay{entries: entries, at: map[transcript.ID]int{}, dead: map[transcript.ID]bool{}, state: newState(entries), gaps: gapsOf(entries)}
 	for i, e := range entries {
 		if l, ok := e.Body.(*transcript.Leaf); ok {
 			r.to(i+1, l.To)
@@ -25,14 +25,24 @@ func Replay(entries []transcript.Entry, visit func(transcript.Entry, *State)) {
 			r.node(i, e)
 		}
 		if _, ok := e.Body.(*transcript.Request); ok {
-			visit(e, r.state)
+			visit(e, r.sent(e))
 		}
 		r.apply(i, e)
 	}
 }
 
+// sent is the state that a request was made from, or nil: what stood in a gap
+// was still there before the repair.
+func (r *replay) sent(e transcript.Entry) *State {
+	if _, behind := r.gaps[e.ID]; behind || r.state != nil && e.ID.Seq < r.state.gapBy {
+		return nil
+	}
+	return r.state
+}
+
 type replay struct {
 	entries []transcript.Entry
+	gaps    map[transcript.ID]gap
 	at      map[transcript.ID]int  // nodes so far
 	dead    map[transcript.ID]bool // nodes that can't be reached or applied
 	state   *State                 // nil: nothing to apply entries to
@@ -41,12 +51,13 @@ type replay struct {
 // node brings the state to the place where a node stands.
 func (r *replay) node(i int, e transcript.Entry) {
 	r.at[e.ID] = i
-	_, known := r.at[e.Parent]
+	parent := parentOf(r.gaps, e)
+	_, known := r.at[parent]
 	switch {
-	case r.dead[e.Parent] || !e.Parent.IsZero() && !known:
+	case r.dead[parent] || !parent.IsZero() && !known:
 		r.dead[e.ID], r.state = true, nil
-	case r.state == nil || r.state.Leaf != e.Parent:
-		r.to(i, e.Parent)
+	case r.state == nil || r.state.Leaf != parent:
+		r.to(i, parent)
 	}
 }
 
@@ -56,7 +67,7 @@ func (r *replay) to(n int, leaf transcript.ID) {
 	if !ok {
 		j = -1
 	}
-	s, err := fold(newState(r.entries), r.entries[:n], pathTo(r.entries[:n], r.at, j))
+	s, err := fold(newState(r.entries), r.entries[:n], pathTo(r.entries[:n], r.at, j, r.gaps))
 	if err != nil || !ok && !leaf.IsZero() {
 		s = nil
 	}

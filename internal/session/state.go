@@ -26,6 +26,7 @@ type State struct {
 
 	lost      map[transcript.ID]bool // arrivals whose record is lost, by the log's repairs
 	requested bool                   // a request was sent, on any branch
+	gaps      map[transcript.ID]gap  // by the node behind each, by the log's repairs
 	moved     bool                   // since then the branch was moved, or a repair changed what the model sees
 
 	Branch
@@ -63,6 +64,9 @@ type Branch struct {
 	Run    *Run   // nil: no run
 	Last   *Run   // the newest run that settled
 	Hold   Hold
+
+	gap   crossing // a gap that isn't behind us yet
+	gapBy int      // number of the newest repair whose gap was crossed
 
 	Turn     Turn
 	stopped  llm.Stop      // of the newest answer without calls

@@ -94,9 +94,21 @@ type Repair struct {
 	// Taken: arrivals that wait no longer, since what is lost may have
 	// delivered them.
 	Taken []ID `json:"taken,omitempty"`
+	// Gaps: where the conversation goes on over entries that are lost.
+	Gaps []Gap `json:"gaps,omitempty"`
 	// Blobs that entries name and that can't be read.
 	Blobs []string `json:"blobs,omitempty"`
 	Sum   string   `json:"sum"` // SHA-256 (hex) of the JSON of this value with an empty sum
+}
+
+// Gap is a place on a branch where nodes are lost. Of two gaps before one node
+// the newer repair's counts.
+type Gap struct {
+	Node  ID `json:"node"`  // the first node behind it
+	After ID `json:"after"` // the node before it; zero: the beginning
+	Run   ID `json:"run"`   // the run that Node belongs to, as far as it can be told
+	// Arrivals may have been delivered in the gap; they are shown there.
+	Arrivals []ID `json:"arrivals,omitempty"`
 }
 
 // Mended is a segment as it was found: its first Length bytes, which have this

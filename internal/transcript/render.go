@@ -55,6 +55,14 @@ func LostNote(mark string) llm.Message {
 	return harness("system_note", mark, "A message stood here. It was lost when the session's files were damaged.")
 }
 
+// GapNote stands where a part of the conversation is lost.
+func GapNote(mark string) llm.Message {
+	return harness("system_note", mark, "A part of the conversation stood here. It was lost when the session's files were damaged.")
+}
+
+// LostResult stands in place of a result that is lost.
+const LostResult = "The result of this call was lost when the session's files were damaged. The call may have run: look before you repeat it."
+
 // ArrivalMessages renders an arrival at its delivery.
 func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	switch {

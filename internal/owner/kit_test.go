@@ -156,7 +156,7 @@ func (o *owned) start(model modelFunc) {
 	o.agent = agent.Start(agent.Config{State: s, Store: o.store, Model: model, Tools: o.tools, Publish: o.publish,
 		Env: func(now time.Time) session.Env {
 			return session.Env{Now: now, Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"},
-				Permit: o.permit}
+				Permit: o.permit, Answerable: true}
 		}})
 }
 

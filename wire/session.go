@@ -26,6 +26,13 @@ type Prompt struct {
 	Message string `json:"message"`
 }
 
+// Compact is the body of POST /sessions/ID/compact: a person wants the context
+// smaller.
+type Compact struct {
+	ID           string `json:"id,omitempty"`           // idempotency id; the receiver makes one if it is missing
+	Instructions string `json:"instructions,omitempty"` // what the summary should mind
+}
+
 // Nothing is the body {} of requests that need no more than their path, and
 // of answers that have no more to say than their status.
 type Nothing struct{}
@@ -40,7 +47,7 @@ type Accepted struct {
 // SessionState answers GET /sessions/ID/state.
 type SessionState struct {
 	// Status: idle, waiting on the user, stopped, interrupted, answering,
-	// tools running, retrying, aborting.
+	// tools running, retrying, aborting, compacting.
 	Status string `json:"status"`
 	// At is the id of the newest event that the state includes. Events after
 	// it, and no others, are missing in the state.
@@ -54,7 +61,7 @@ type SessionState struct {
 type Waiting struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind,omitempty"` // injection kind; missing for people's words
-	Class string `json:"class"`          // prompt | steer | answer | follow | next | step
+	Class string `json:"class"`          // prompt | steer | answer | follow | next | step | command
 	Entry string `json:"entry"`
 }
 

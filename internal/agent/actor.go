@@ -15,6 +15,13 @@ type Store interface {
 	WriteTodo([]byte) error // the task list for readers without a transcript
 }
 
+// Keep reads and writes what a compaction needs beside the log. WriteSpill
+// returns when the bytes are safe. It is called from effects.
+type Keep interface {
+	Blob(sum string) ([]byte, error)
+	WriteSpill(name string, data []byte) error
+}
+
 // Effects starts and cancels what is due. Start and Cancel return at once;
 // what an effect leads to comes back as an event.
 type Effects interface {

@@ -16,6 +16,7 @@ import (
 type Config struct {
 	State    *session.State // folded from the log, its newest entry an open of this owner
 	Store    Store
+	Keep     Keep
 	Model    llm.Model
 	Settings llm.Settings
 	Tools    Tools

@@ -194,12 +194,16 @@ func (l *live) wait() (int, error) {
 	case <-l.agent.Done():
 		return 0, l.agent.Err()
 	}
-	var last, next *session.Run
-	if err := l.agent.View(func(s *session.State) { last, next = s.Last, s.Run }); err != nil {
+	var last *session.Run
+	var busy bool
+	if err := l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() }); err != nil {
 		return 0, err
 	}
-	if next != nil {
+	if busy {
 		return l.wait() // something arrived just before the door was closed
+	}
+	if last == nil {
+		return exitDone, nil // only a compaction was waited for
 	}
 	res, code := resultOf(l.disk.ID, last)
 	l.out.result(res)

@@ -20,6 +20,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // live is a session that this process owns and runs.
@@ -40,6 +41,7 @@ type live struct {
 	idle      chan struct{}
 	leave     chan struct{}      // the user wants to be gone
 	ignore    func() (came bool) // ends the handling of signals
+	watch     func(wire.Event)   // is told each event too; nil: nobody
 	flags     string             // of this run, to be repeated by who goes on
 }
 
@@ -164,7 +166,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit,
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit, Assumed: l.model.window,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
 	return nil
@@ -255,15 +257,20 @@ func (l *live) envAt(now time.Time) session.Env {
 // start brings the session to life.
 func (l *live) start() {
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
-	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
+	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Model: l.model.model, Settings: l.model.settings,
 		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
 	l.serve()
 }
 
 func (l *live) publish(p agent.Published) {
 	l.feed.Publish(p)
-	l.out.event(owner.EventOf(p))
-	if p.Type == session.AgentSettled && !p.Settle.More {
+	e := owner.EventOf(p)
+	l.out.event(e)
+	if l.watch != nil {
+		l.watch(e)
+	}
+	compacted := p.Type == session.Compaction && p.Squeeze.Phase != "start" && p.Run.IsZero()
+	if p.Type == session.AgentSettled && !p.Settle.More || compacted {
 		select {
 		case l.idle <- struct{}{}:
 		default:

@@ -264,6 +264,8 @@ func (o *textOutput) event(e wire.Event) {
 		o.say(bold, "» %s", e.Message.Text)
 	case session.Injected:
 		o.say(cyan, "▸ %s: %s", e.Kind, firstLine(e.Text, 100))
+	case session.Compaction:
+		o.say(dim, "%s", compactionText(e.Compaction))
 	case session.AgentResume:
 		o.say(dim, "resumed by %s", e.By)
 	case session.Failure:

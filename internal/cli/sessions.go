@@ -17,6 +17,8 @@ type sessionCmd struct {
 	List sessionList `cmd:"" help:"List the sessions, newest first."`
 	Show sessionShow `cmd:"" help:"Show a session as people read it."`
 
+	Compact sessionCompact `cmd:"" help:"Replace the older part of a session's conversation by a summary."`
+
 	Doctor sessionDoctor `cmd:"" help:"Name what is wrong with a session's files; with --fix, repair it."`
 	Cache  sessionCache  `cmd:"" help:"Show how much of each request repeats the one before it."`
 	Export sessionExport `cmd:"" help:"Write a session as JSON lines, or as a page for people."`

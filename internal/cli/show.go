@@ -57,6 +57,13 @@ func (s *showing) entry(e transcript.Entry) {
 		}
 	case *transcript.Result:
 		s.result(b)
+	case *transcript.Compact:
+		s.say("── compacted (%s): %d → %d tokens", b.Why, b.Before, b.After)
+		if s.full {
+			s.told(transcript.CompactMessages(b, s.hide.mark)...)
+		}
+	case *transcript.CompactFailed:
+		s.say("── not compacted: %s%s", b.Reason, detail(b.Detail))
 	case *transcript.Abort:
 		s.say("── aborted by %s", b.By)
 	case *transcript.Settled:

@@ -46,6 +46,13 @@ func EventOf(p agent.Published) wire.Event {
 	if k := p.Skill; k != nil {
 		e.Skill = &wire.Skill{Name: k.Name, Type: k.Type, Digest: k.Digest}
 	}
+	if q := p.Squeeze; q != nil {
+		e.Compaction = &wire.Compaction{Phase: q.Phase, Why: q.Why, Command: q.Command.String(), Before: q.Before, After: q.After, Reason: q.Reason, Detail: q.Detail}
+		if q.Phase != "start" {
+			u := wire.Usage(p.Usage)
+			e.Usage = &u
+		}
+	}
 	if f := p.Fail; f != nil {
 		e.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message, RetryAt: f.NotBefore}
 	}

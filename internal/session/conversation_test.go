@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 // led to: the entries of the commit, a refusal, the updates if asked for, and
 // what should be running. Lines that start with "#" are comments. Verbs:
 //
-//	limits turns=N wall=D tokens=N window=N   set limits
+//	limits turns=N wall=D tokens=N window=N assumed=N  set limits; usage=N: answers report N tokens
 //	deny TOOL                                 refuse a tool by a rule
 //	prompt ID TEXT · steer ID TEXT            a person speaks
 //	inject ID KIND TEXT                       an injection
@@ -33,6 +34,11 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	calls TOOL ARGS [;; TOOL ARGS …]          the model calls tools
 //	cutcalls … · filteredcalls …              the same, cut by the output limit or withheld by the provider
 //	fail CLASS [STATUS] [after=D]             the try fails
+//	compact ID [TEXT]                         a person asks for a compaction
+//	summary TEXT · cutsummary TEXT · callsummary  the compaction's model answers; \n is a line's end
+//	lose NAME                                 a skill's body can't be read any more
+//	asked                                     show the compaction's request
+//	BIGn stands for n bytes of text
 //	tool N ok|error TEXT                      the N-th call of the batch ends
 //	skill N NAME TYPE                         … and activates a skill
 //	abort · resume · tick D                   D passes
@@ -85,6 +91,8 @@ type conversation struct {
 	env     Env
 	last    Commit
 	denied  map[string]bool
+	bodies  map[string]string // blobs
+	usage   llm.Usage         // that answers report
 }
 
 func testDecls() []llm.Tool {
@@ -105,7 +113,7 @@ func newConversation(t testing.TB) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conversation{t: t, denied: map[string]bool{}}
+	c := &conversation{t: t, denied: map[string]bool{}, bodies: map[string]string{}, usage: llm.Usage{Input: 100, Output: 10}}
 	c.env = Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
 		Facts:  FactsNow{Date: "2026-11-30"},
 		Permit: func(tool string, _ json.RawMessage) (string, bool) { return "deny " + tool, !c.denied[tool] }}
@@ -134,7 +142,7 @@ func (c *conversation) refold() {
 
 // do carries out one line and returns what it led to.
 func (c *conversation) do(line string) string {
-	verb, rest, _ := strings.Cut(line, " ")
+	verb, rest, _ := strings.Cut(big(line), " ")
 	switch verb {
 	case "limits":
 		return c.limits(rest)
@@ -148,6 +156,10 @@ func (c *conversation) do(line string) string {
 		c.env.Facts.Catalog = rest
 	case "request":
 		return c.request()
+	case "asked":
+		return c.messages(CompactRequest(c.s, c.s.Mem.Plan))
+	case "lose":
+		delete(c.bodies, digestOf([]byte("body of "+rest)))
 	case "state":
 		return c.state()
 	case "updates":
@@ -158,6 +170,21 @@ func (c *conversation) do(line string) string {
 		return c.decide(c.event(verb, rest))
 	}
 	return ""
+}
+
+// big writes out BIGn.
+func big(line string) string {
+	return regexp.MustCompile(`BIG\d+`).ReplaceAllStringFunc(line, func(s string) string {
+		n, _ := strconv.Atoi(s[3:])
+		return strings.Repeat("0123456789abcdef", n/16)
+	})
+}
+
+// small shows them again.
+func small(text string) string {
+	return regexp.MustCompile(`(?:0123456789abcdef){6,}`).ReplaceAllStringFunc(text, func(s string) string {
+		return "BIG" + strconv.Itoa(len(s))
+	})
 }
 
 func (c *conversation) event(verb, rest string) Event {
@@ -186,8 +213,11 @@ func (c *conversation) event(verb, rest string) Event {
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
 	case "skill":
 		n, name, typ := threeWords(rest)
-		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + name,
-			Skills: []transcript.SkillFact{{Name: name, Type: typ, Digest: "d-" + name}}}}
+		return c.skill(n, name, typ)
+	case "compact":
+		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassCommand, Text: b}}
+	case "summary", "cutsummary", "callsummary":
+		return c.summary(verb, rest)
 	case "abort":
 		return Aborts{By: "user"}
 	case "resume":
@@ -204,6 +234,48 @@ func (c *conversation) event(verb, rest string) Event {
 	return nil
 }
 
+// skill ends a call of the skill tool. A name A+B is a skill A that requires B,
+// which is loaded with it.
+func (c *conversation) skill(n int, names, typ string) Event {
+	out := transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + names}
+	for i, name := range strings.Split(names, "+") {
+		body := "body of " + name
+		f := transcript.SkillFact{Name: name, Type: typ, Digest: digestOf([]byte(body)), Blob: digestOf([]byte(body)), Bytes: len(body)}
+		if i > 0 {
+			f.Type, f.For = "reference", out.Skills[0].Name
+			out.Skills[0].Requires = append(out.Skills[0].Requires, name)
+		}
+		c.bodies[f.Blob] = body
+		out.Skills = append(out.Skills, f)
+	}
+	return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: out}
+}
+
+func (c *conversation) summary(verb, text string) Event {
+	ev := Compacted{Request: c.s.Req, Bodies: map[string]string{}}
+	for _, d := range Due(c.s, c.env) {
+		if d.Kind == Compact {
+			for _, b := range d.Compact.Blobs {
+				if body, ok := c.bodies[b]; ok {
+					ev.Bodies[b] = body
+				}
+			}
+		}
+	}
+	if p := c.s.Mem.Plan; p != nil && p.Silent {
+		return ev
+	}
+	r := &llm.Response{Stop: llm.StopEnd, Usage: llm.Usage{Input: 50, Output: 5}, Parts: textParts(strings.ReplaceAll(text, `\n`, "\n"))}
+	switch verb {
+	case "cutsummary":
+		r.Stop = llm.StopLength
+	case "callsummary":
+		r.Stop, r.Parts = llm.StopTools, []llm.Part{{Type: llm.CallPart, Call: &llm.Call{Name: "bash", Arguments: "{}"}}}
+	}
+	ev.Response = r
+	return ev
+}
+
 func threeWords(s string) (int, string, string) {
 	a, b, _ := strings.Cut(s, " ")
 	d, e, _ := strings.Cut(b, " ")
@@ -212,7 +284,7 @@ func threeWords(s string) (int, string, string) {
 }
 
 func (c *conversation) answer(stop llm.Stop, parts ...llm.Part) Event {
-	return ModelDone{Request: c.s.Req, Response: &llm.Response{Parts: parts, Stop: stop, Provider: "script", Model: "m", Usage: llm.Usage{Input: 100, Output: 10}}}
+	return ModelDone{Request: c.s.Req, Response: &llm.Response{Parts: parts, Stop: stop, Provider: "script", Model: "m", Usage: c.usage}}
 }
 
 func (c *conversation) calls(verb, rest string) Event {
@@ -255,6 +327,10 @@ func (c *conversation) limits(rest string) string {
 			c.env.Limits.Tokens = n
 		case "window":
 			c.env.Window = n
+		case "usage":
+			c.usage = llm.Usage{Input: n}
+		case "assumed":
+			c.env.Assumed = n
 		case "wall":
 			c.env.Limits.Wall, _ = time.ParseDuration(v)
 		}
@@ -330,7 +406,7 @@ func (c *conversation) show() string {
 		fmt.Fprintf(&b, "  again %s\n", c.last.Reply.ID)
 	}
 	for _, e := range c.last.Entries {
-		fmt.Fprintf(&b, "  %s %s\n", e.ID, describe(e))
+		fmt.Fprintf(&b, "  %s %s\n", e.ID, small(describe(e)))
 	}
 	for _, d := range Due(c.s, c.env) {
 		if d.Kind == Wait {
@@ -374,6 +450,32 @@ func describe(e transcript.Entry) string {
 	case *transcript.Result:
 		first, _, _ := strings.Cut(b.Text, "\n")
 		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)
+	case *transcript.Request:
+		if p := b.Compaction; p != nil {
+			s := fmt.Sprintf("%s compaction %s keeps from %q", k, p.Why, p.FirstKept)
+			if p.Silent {
+				s += " silent"
+			}
+			return s
+		}
+		return strings.TrimSpace(k + " " + b.Break)
+	case *transcript.Compact:
+		s := fmt.Sprintf("%s %s keeps from %q, covers %v, %d -> %d tokens, restores", k, b.Why, b.FirstKept, b.Covers, b.Before, b.After)
+		for _, a := range b.Restore {
+			s += " " + strings.TrimSpace(string(a.Kind)+" "+a.Name)
+			if a.Kept {
+				s += " (kept)"
+			}
+		}
+		for _, p := range b.Pinned {
+			s += fmt.Sprintf(", pins %s %s", p.Arrival, p.File)
+		}
+		for _, p := range b.Shortened {
+			s += fmt.Sprintf(", shortens %s %s", p.Arrival, p.File)
+		}
+		return s
+	case *transcript.CompactFailed:
+		return fmt.Sprintf("%s %s (%s)", k, b.Reason, b.Detail)
 	case *transcript.Settled:
 		s := fmt.Sprintf("%s %s", k, b.Reason)
 		if b.Detail != "" {
@@ -390,9 +492,11 @@ func describe(e transcript.Entry) string {
 	return k
 }
 
-func (c *conversation) request() string {
+func (c *conversation) request() string { return c.messages(Request(c.s, c.env)) }
+
+func (c *conversation) messages(req *llm.Request) string {
 	var b strings.Builder
-	for _, m := range Request(c.s, c.env).Messages {
+	for _, m := range req.Messages {
 		for _, p := range m.Parts {
 			text := p.Text
 			if p.Call != nil {
@@ -401,7 +505,7 @@ func (c *conversation) request() string {
 			if p.Result != nil {
 				text = p.Result.CallID + " " + p.Result.Text
 			}
-			fmt.Fprintf(&b, "  %s: %s\n", m.Role, strings.ReplaceAll(text, "\n", "\n    "))
+			fmt.Fprintf(&b, "  %s: %s\n", m.Role, strings.ReplaceAll(small(text), "\n", "\n    "))
 		}
 	}
 	return b.String()
@@ -439,10 +543,10 @@ func checkInvariants(t testing.TB, s *State, env Env) {
 		}
 	}
 	check(len(plan(s, env)) == 0, "plan of a planned state returns entries")
-	check(!s.asked() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
+	check(!s.asked() || s.compacting() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
 		"a request stands without a run, beside an open call, or behind the model's own words")
 	check(s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit || len(Due(s, env)) > 0, "a run has nothing due")
-	check(s.Run != nil || len(Due(s, env)) == 0, "something is due without a run")
+	check(s.Run != nil || s.compacting() || s.command() != nil || len(Due(s, env)) == 0, "something is due without a run")
 	pairs := map[string]int{}
 	for i, it := range s.Ctx {
 		for _, p := range it.Msg.Parts {

@@ -91,6 +91,8 @@ func (c *commit) first(ev Event) {
 		c.modelFailed(ev)
 	case ToolDone:
 		c.toolDone(ev)
+	case Compacted:
+		c.compacted(ev)
 	}
 }
 
@@ -129,6 +131,10 @@ func badArrival(a transcript.Arrive) string {
 		}
 		if a.Human || a.Class != want.Class || a.Trusted != want.Trusted {
 			return "an injection of kind " + a.Inject + " arrives as " + string(want.Class) + ", and not as a person's words"
+		}
+	case a.Class == transcript.ClassCommand:
+		if a.Human || a.Trusted {
+			return "a wish for a compaction is not said to the model"
 		}
 	case !a.Human || a.Trusted:
 		return "what isn't an injection must be a person's words"
@@ -181,6 +187,10 @@ func (c *commit) aborts(ev Aborts) {
 	if c.deposit() {
 		return
 	}
+	if s := c.Next; s.compacting() && (s.Run == nil || s.Interrupted()) {
+		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
+		return
+	}
 	if r := c.Next.Run; r == nil || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
 		return
@@ -192,7 +202,7 @@ func (c *commit) aborts(ev Aborts) {
 }
 
 func (c *commit) modelDone(ev ModelDone) {
-	if (!c.Next.asked() || ev.Request != c.Next.Req) && !(c.Next.Run != nil && (mutant("LateAnswerTaken") || mutant("NoRequestEntry"))) {
+	if (!c.Next.asked() || ev.Request != c.Next.Req || c.Next.compacting()) && !(c.Next.Run != nil && (mutant("LateAnswerTaken") || mutant("NoRequestEntry"))) {
 		return // abandoned: an abort, or an owner before this one
 	}
 	seq := c.Next.Seq + 1
@@ -224,7 +234,15 @@ func (c *commit) modelFailed(ev ModelFailed) {
 	if !c.Next.asked() || ev.Request != c.Next.Req {
 		return
 	}
-	c.add(failure(ev, c.Next.Fails, c.env.Now))
+	if s := c.Next; s.compacting() && ev.Err.Class != llm.Retry && ev.Err.Class != llm.Incomplete {
+		c.add(s.compactFailure(transcript.CompactRefused, ev.Err.Message, &llm.Response{Usage: ev.Err.Usage}))
+		return
+	}
+	f := failure(ev, c.Next.Fails, c.env.Now)
+	if c.Next.compacting() {
+		f.For = forCompaction
+	}
+	c.add(f)
 }
 
 func (c *commit) toolDone(ev ToolDone) {

@@ -45,6 +45,16 @@ type ToolDone struct {
 	Output transcript.Output
 }
 
+// Compacted: the compaction's request was answered. Bodies are the texts that
+// its effect loaded, by content address. Failed, one of the reasons of
+// compact_failed, says that it came to nothing before the model was asked.
+type Compacted struct {
+	Request        transcript.ID
+	Response       *llm.Response // nil if no model was asked
+	Bodies         map[string]string
+	Failed, Detail string
+}
+
 // Tick: time passed.
 type Tick struct{}
 
@@ -56,6 +66,7 @@ func (ModelDone) event()   {}
 func (ModelFailed) event() {}
 func (ToolDone) event()    {}
 func (Tick) event()        {}
+func (Compacted) event()   {}
 
 // Env is what a decision may know beyond the state: it comes with the event
 // and what was used of it is stored.
@@ -64,8 +75,10 @@ type Env struct {
 	Facts  FactsNow
 	Limits Limits
 	Window int // the model's context window, tokens; 0: not known
-	Tools  *Toolbox
-	Prefix Prefix
+	// Assumed is the window that is assumed where Window isn't known; 0: none.
+	Assumed int
+	Tools   *Toolbox
+	Prefix  Prefix
 	// Permit judges a call by the rules in force. rule names the rule that
 	// refused it.
 	Permit func(tool string, args json.RawMessage) (rule string, ok bool)

@@ -91,7 +91,7 @@ func (s *State) foresee(entries []transcript.Entry) {
 type broken string
 
 func newBranch() Branch {
-	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}}
+	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}, Mem: newMemory()}
 }
 
 // onPath marks the nodes between the root and the leaf. The leaf is the last
@@ -139,9 +139,15 @@ func (s *State) applyElsewhere(e transcript.Entry) {
 	case *transcript.Deliver:
 		s.drop(b.Arrivals)
 	case *transcript.Request:
-		s.requested = true
-	case *transcript.Answer, *transcript.Fail:
+		s.requested = s.requested || b.For != forCompaction
+	case *transcript.Answer:
 		s.Tries["turn"]++
+	case *transcript.Fail:
+		s.Tries[tried(b)]++
+	case *transcript.Compact:
+		s.endedElsewhere(b.Command, b.Asked)
+	case *transcript.CompactFailed:
+		s.endedElsewhere(b.Command, b.Asked)
 	}
 }
 
@@ -152,6 +158,7 @@ func Apply(s *State, e transcript.Entry) {
 	if e.IsNode() {
 		s.Leaf = e.ID
 	}
+	s.remember(e)
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		s.Epoch, s.Why = b.Segment, b.Why
@@ -182,7 +189,11 @@ func Apply(s *State, e transcript.Entry) {
 			s.Turn = ModelsTurn
 		}
 	case *transcript.Request:
-		s.Req, s.InTurn = e.ID, true
+		s.Req, s.Mem.Plan = e.ID, b.Compaction
+		if b.For == forCompaction {
+			return
+		}
+		s.InTurn = true
 		s.requested, s.moved = true, false
 		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
 	case *transcript.Answer:
@@ -190,8 +201,10 @@ func Apply(s *State, e transcript.Entry) {
 	case *transcript.Fail:
 		s.Req = transcript.ID{}
 		s.Fails, s.LastFail = s.Fails+1, b
-		s.Tries["turn"]++
-		s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+		s.Tries[tried(b)]++
+		if s.Run != nil {
+			s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+		}
 	case *transcript.Intent:
 		c := s.call(b.Call)
 		c.Intent, c.Epoch = b, e.ID.Epoch
@@ -203,8 +216,31 @@ func Apply(s *State, e transcript.Entry) {
 			s.Queue = nil
 		}
 		s.Req = transcript.ID{}
+		s.dropCommands()
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
+	case *transcript.Compact:
+		s.applyCompact(e.ID, b)
+	case *transcript.CompactFailed:
+		s.applyCompactFailed(b)
+	}
+}
+
+// tried is the kind of call that failed.
+func tried(f *transcript.Fail) string {
+	if f.For == forCompaction {
+		return forCompaction
+	}
+	return "turn"
+}
+
+// endedElsewhere counts a compaction of another branch.
+func (s *State) endedElsewhere(command transcript.ID, asked bool) {
+	if asked {
+		s.Tries[forCompaction]++
+	}
+	if !command.IsZero() {
+		s.drop([]transcript.ID{command})
 	}
 }
 
@@ -226,11 +262,16 @@ func (s *State) applyFacts(id transcript.ID, f *transcript.Facts) {
 	if f.Date != "" {
 		s.Date = f.Date
 	}
+	from := len(s.Ctx)
 	s.show(id, transcript.FactsMessages(f, s.Header.Mark)...)
+	for i := range s.Ctx[from:] {
+		s.Ctx[from+i].Fixed = true
+	}
 }
 
 func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
-	if s.Run == nil {
+	begins := s.Run == nil
+	if begins {
 		s.Run = &Run{ID: e.ID, Since: e.Time}
 		s.Hold = Hold{}
 		if !mutant("FailsCarriedOver") {
@@ -243,7 +284,9 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 	if d.Early && !mutant("EarlyNoteMissing") {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
-	for _, a := range s.take(d.Arrivals) {
+	taken := s.take(d.Arrivals)
+	s.said(e.ID, begins, taken)
+	for _, a := range taken {
 		if a.Nudge {
 			s.Run.Nudges++
 		}
@@ -255,6 +298,9 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
+		if a.Human {
+			s.Ctx[len(s.Ctx)-1].From = a.ID
+		}
 	}
 }
 
@@ -357,7 +403,7 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	}
 	switch b.Reason {
 	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
-		transcript.CrashLoop, transcript.ContextOverflow:
+		transcript.CrashLoop, transcript.ContextOverflow, transcript.Irreducible:
 		s.Hold = Hold{b.Reason, id.Seq}
 	case transcript.Aborted:
 		if r.Abort == nil {
@@ -389,7 +435,7 @@ func (s *State) forget() {
 // show appends messages to the context.
 func (s *State) show(owner transcript.ID, msgs ...llm.Message) {
 	for _, m := range msgs {
-		it := Item{owner, m, sizeOf(m)}
+		it := Item{Owner: owner, Msg: m, Size: sizeOf(m)}
 		s.Ctx, s.Size = append(s.Ctx, it), s.Size+it.Size
 	}
 }

@@ -25,7 +25,7 @@ func plan(s *State, env Env) []transcript.Body {
 	case s.Run == nil:
 		return planStart(s, env)
 	case s.Interrupted():
-		return planInterrupted(s)
+		return planInterrupted(s, env)
 	case s.open() > 0:
 		return planBatch(s, env)
 	case s.Turn == ModelStopped && s.Run.Abort == nil:
@@ -60,6 +60,12 @@ func (s *State) late(env Env) bool {
 
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
+	if s.asked() {
+		return nil // a compaction: arrivals wait
+	}
+	if c := s.command(); c != nil && !s.backingOff(env.Now) {
+		return one(s.planCommand(env, c))
+	}
 	if !s.starts() {
 		return nil
 	}
@@ -74,7 +80,13 @@ func planStart(s *State, env Env) []transcript.Body {
 // planInterrupted: a run of an earlier owner waits for a resume. An abort or a
 // person's message that came since closes it; a run that had been aborted
 // before its owner went settles as that.
-func planInterrupted(s *State) []transcript.Body {
+func planInterrupted(s *State, env Env) []transcript.Body {
+	if s.compacting() {
+		return nil
+	}
+	if c := s.command(); c != nil && !s.backingOff(env.Now) {
+		return one(s.planCommand(env, c))
+	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
 	abort := s.Run.Abort
 	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
@@ -143,16 +155,15 @@ func planTurn(s *State, env Env) []transcript.Body {
 	switch {
 	case s.Run.Cut >= maxCut && !mutant("CutWithoutEnd"):
 		return one(s.settle(transcript.Length, "the output limit cut "+strconv.Itoa(maxCut)+" answers in a row inside a call"))
-	case s.Fails > 0 && s.LastFail.Class == llm.Overflow && !mutant("OverflowRetried"):
-		return one(s.settle(transcript.ContextOverflow, s.LastFail.Message))
 	case spent(s):
 		return one(s.settle(failReason(s.LastFail), s.LastFail.Message))
-	case env.Window > 0 && s.Tokens(env) > env.Window:
-		return one(s.settle(transcript.ContextOverflow, tooBig(s.Tokens(env), env.Window)))
 	case s.backingOff(env.Now) && !mutant("NotBeforeIgnored"):
 		return nil // the timer wakes us
 	case mutant("NoRequestEntry"):
 		return nil
+	}
+	if c := s.planCompaction(env); c != nil {
+		return c
 	}
 	return one(request(s, env))
 }

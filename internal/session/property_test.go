@@ -17,7 +17,7 @@ import (
 func randomConversation(t *testing.T, rt *rapid.T) *conversation {
 	c := newConversation(t)
 	if rapid.Bool().Draw(rt, "limits") {
-		c.do(rapid.SampledFrom([]string{"limits turns=3", "limits tokens=400", "limits wall=20s", "limits window=3000"}).Draw(rt, "limit"))
+		c.do(rapid.SampledFrom([]string{"limits turns=3", "limits tokens=400", "limits wall=20s", "limits window=3000", "limits assumed=3000"}).Draw(rt, "limit"))
 	}
 	for i := range rapid.IntRange(1, 40).Draw(rt, "events") {
 		line := randomLine(rt, c, i)
@@ -38,13 +38,22 @@ func randomLine(rt *rapid.T, c *conversation, i int) string {
 	if n := len(c.last.Entries); n > 0 && c.entries[len(c.entries)-1].ID == c.last.Entries[n-1].ID {
 		words = append(words, fmt.Sprintf("crash %d", rapid.IntRange(0, n).Draw(rt, "cut")))
 	}
+	words = append(words, fmt.Sprintf("compact c%d", i))
+	if c.s.compacting() {
+		return rapid.SampledFrom(append(words, "summary short", "summary short", "summary ", "cutsummary half", "callsummary",
+			"summary "+strings.Repeat("long ", 3000), "fail retry 500", "fail fatal 400", "fail overflow 400")).Draw(rt, "event")
+	}
 	if c.s.asked() {
-		words = append(words, "answer done", "length half", "filtered ", "fail retry 500", "fail incomplete", "fail fatal 401", "fail overflow 400",
+		words = append(words, "answer done", "answer "+strings.Repeat("words ", 300), "length half", "filtered ", "fail retry 500", "fail incomplete", "fail fatal 401", "fail overflow 400",
 			calls(rt), calls(rt), calls(rt), "cut"+calls(rt), "filtered"+calls(rt))
 	}
 	for n, call := range c.s.Calls {
 		if call.Open() && call.Intent != nil {
-			words = append(words, fmt.Sprintf("tool %d ok out", n+1), fmt.Sprintf("tool %d error out", n+1))
+			if call.Name == "skill" {
+				words = append(words, fmt.Sprintf("skill %d flow+ref workflow", n+1), fmt.Sprintf("skill %d other reference", n+1))
+				continue
+			}
+			words = append(words, fmt.Sprintf("tool %d ok out", n+1), fmt.Sprintf("tool %d ok %s", n+1, strings.Repeat("output ", 200)), fmt.Sprintf("tool %d error out", n+1))
 		}
 	}
 	return rapid.SampledFrom(words).Draw(rt, "event")
@@ -54,7 +63,7 @@ func calls(rt *rapid.T) string {
 	some := rapid.SliceOfN(rapid.SampledFrom([]string{
 		`read {"path":"a"}`, `bash {"command":"x"}`, `write {"path":"a"}`, `edit {"path":"a"}`, `write {"path":"b"}`, `read {`, `fly {}`, `bash `,
 		`todo {"action":"add","items":[{"content":"x","status":"in_progress"}]}`, `todo {"action":"list"}`,
-		`message_user {"message":"m","blockOnUser":true,"reason":"input"}`, `message_user {"message":"m","blockOnUser":false}`,
+		`skill {"name":"flow"}`, `message_user {"message":"m","blockOnUser":true,"reason":"input"}`, `message_user {"message":"m","blockOnUser":false}`,
 	}), 1, 4).Draw(rt, "calls")
 	return "calls " + strings.Join(some, " ;; ")
 }
@@ -89,7 +98,7 @@ func TestE32_RequestsExtend(t *testing.T) {
 		for _, e := range c.entries {
 			Apply(s, e)
 			r, ok := e.Body.(*transcript.Request)
-			if !ok {
+			if !ok || r.For == forCompaction {
 				continue
 			}
 			b, err := json.Marshal(Request(s, c.env).Messages)
@@ -97,7 +106,7 @@ func TestE32_RequestsExtend(t *testing.T) {
 				rt.Fatal(err)
 			}
 			now := strings.TrimSuffix(string(b), "]")
-			if !strings.HasPrefix(now, last) {
+			if !strings.HasPrefix(now, last) && r.Break != "compaction" {
 				rt.Fatalf("request %s does not extend the one before it:\n%s\n%s", e.ID, last, now)
 			}
 			whole := *s

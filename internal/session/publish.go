@@ -31,6 +31,18 @@ type Update struct {
 	Msg    *transcript.UserMessage
 	By     string
 	At     time.Time
+	// Squeeze is set on updates of a compaction.
+	Squeeze *Squeeze
+}
+
+// Squeeze says how a compaction stands.
+type Squeeze struct {
+	Phase         string // start | done | failed
+	Why           string
+	Before, After int // estimated tokens; of done
+	Reason        string
+	Detail        string // of failed
+	Command       transcript.ID
 }
 
 // The updates, in the order in which a run publishes them.
@@ -52,6 +64,7 @@ const (
 	Todo             = "todo"                  // Tasks
 	SkillActivated   = "skill"                 // Skill
 	Failure          = "error"                 // Fail
+	Compaction       = "compaction"            // Squeeze: the context is being compacted, or that ended
 	Queued           = "queued"                // Role user or Inject, Parts: an arrival waits
 	ToolUpdate       = "tool_execution_update" // provisional: Call, Parts (text so far)
 	MessageUpdate    = "message_update"        // provisional: a fragment of the answer
@@ -65,12 +78,19 @@ func updates(s *State, e transcript.Entry) []Update {
 	}
 	switch b := e.Body.(type) {
 	case *transcript.Arrive:
+		if b.Class == transcript.ClassCommand {
+			break // its compaction tells
+		}
 		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, Parts: textParts(b.Text)})
 	case *transcript.Deliver:
 		p.deliver(b)
 	case *transcript.Resume:
 		p.add(Update{Type: AgentResume, By: b.By})
 	case *transcript.Request:
+		if b.Compaction != nil {
+			p.add(Update{Type: Compaction, Squeeze: &Squeeze{Phase: "start", Why: b.Compaction.Why, Command: b.Compaction.Command}})
+			break
+		}
 		if !s.InTurn {
 			p.add(Update{Type: TurnStart})
 		}
@@ -81,18 +101,24 @@ func updates(s *State, e transcript.Entry) []Update {
 			p.add(Update{Type: TurnEnd})
 		}
 	case *transcript.Fail:
-		p.add(Update{Type: MessageDiscarded})
+		if b.For != forCompaction {
+			p.add(Update{Type: MessageDiscarded})
+		}
 		p.add(Update{Type: Failure, Fail: b})
 	case *transcript.Intent:
 		p.toolStart(s.call(b.Call))
 	case *transcript.Result:
 		p.result(b)
 	case *transcript.Abort:
-		if s.asked() {
+		if s.asked() && !s.compacting() {
 			p.add(Update{Type: MessageDiscarded})
 		}
 	case *transcript.Settled:
 		p.settled(b)
+	case *transcript.Compact:
+		p.add(Update{Type: Compaction, Usage: b.Usage, Squeeze: &Squeeze{Phase: "done", Why: b.Why, Before: b.Before, After: b.After, Command: b.Command}})
+	case *transcript.CompactFailed:
+		p.add(Update{Type: Compaction, Usage: b.Usage, Squeeze: &Squeeze{Phase: "failed", Why: b.Why, Reason: b.Reason, Detail: b.Detail, Command: b.Command}})
 	}
 	return p.out
 }
@@ -180,7 +206,7 @@ func (p *publisher) batchEnd(last *transcript.Result) {
 }
 
 func (p *publisher) settled(b *transcript.Settled) {
-	if p.s.asked() {
+	if p.s.asked() && !p.s.compacting() {
 		p.add(Update{Type: MessageDiscarded})
 	}
 	if p.s.InTurn {

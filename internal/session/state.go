@@ -79,13 +79,16 @@ type Branch struct {
 	Revisions map[string]string      // file revisions that the model knows
 	Told      map[transcript.FactsPart]string
 	Date      string // the date the model was told last
+	Mem       Memory // what a compaction needs
 }
 
 // Item is one message of the context with the entry that owns it.
 type Item struct {
 	Owner transcript.ID
 	Msg   llm.Message
-	Size  int // bytes of text, for the token estimate
+	Size  int           // bytes of text, for the token estimate
+	From  transcript.ID // the arrival whose words these are, if a person said them
+	Fixed bool          // session facts: their owner restores them
 }
 
 // Run is a run of the agent: from a delivery to settled.
@@ -153,11 +156,14 @@ const (
 	ToolsRun    Status = "tools running"
 	Retrying    Status = "retrying"
 	Aborting    Status = "aborting"
+	Compacting  Status = "compacting"
 )
 
 // Status derives the status.
 func (s *State) Status(now time.Time) Status {
 	switch {
+	case s.compacting():
+		return Compacting
 	case s.Run == nil && s.Hold.Reason == transcript.Yield:
 		return Waiting
 	case s.Run == nil && s.Hold.Reason != "":
@@ -229,6 +235,7 @@ func (s *State) Clone() *State {
 	w.Tries = cloneMap(s.Tries)
 	w.Revisions = cloneMap(s.Revisions)
 	w.Told = cloneMap(s.Told)
+	w.Mem = s.Mem.clone()
 	w.Ctx = append([]Item(nil), s.Ctx...)
 	w.Skills = append([]transcript.SkillFact(nil), s.Skills...)
 	return w

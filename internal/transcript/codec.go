@@ -69,6 +69,10 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, true, func() Body { return new(Abort) }}, true
 	case "settled":
 		return kindInfo{k, true, func() Body { return new(Settled) }}, true
+	case "compact":
+		return kindInfo{k, true, func() Body { return new(Compact) }}, true
+	case "compact_failed":
+		return kindInfo{k, true, func() Body { return new(CompactFailed) }}, true
 	}
 	return kindInfo{}, false
 }
@@ -183,7 +187,7 @@ func (e Entry) check() error {
 	}
 	// Nothing would ever take such an arrival out of the queue.
 	switch a.Class {
-	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow:
+	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow, ClassCommand:
 		return nil
 	case ClassNext, ClassStep:
 		if !a.Human {

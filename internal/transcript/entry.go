@@ -176,6 +176,9 @@ const (
 	ClassFollow Class = "follow" // when the run has stopped
 	ClassNext   Class = "next"   // with the next delivery that holds a person's message
 	ClassStep   Class = "step"   // a workflow step's prompt: alone, its own run
+	// ClassCommand asks for a compaction; the text says what the summary should
+	// keep. It is never delivered: a compact or compact_failed entry answers it.
+	ClassCommand Class = "command"
 )
 
 // Arrive says that something for the model arrived. It has no place in the
@@ -247,12 +250,14 @@ type Resume struct {
 
 // Request says that a model call is about to start.
 type Request struct {
-	For    string `json:"for"`    // turn
+	For    string `json:"for"`    // turn | compaction
 	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
 	Items  int    `json:"items"`  // messages
 	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding
 	Prefix string `json:"prefix"` // SHA-256 of root prompt, variant and tools, hex
 	Break  string `json:"break,omitempty"`
+	// Compaction says what the request of a compaction was made for.
+	Compaction *Compaction `json:"compaction,omitempty"`
 }
 
 // Answer is an assistant message.
@@ -277,6 +282,7 @@ type Fail struct {
 	Partial   string    `json:"partial,omitempty"` // for people, never sent
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Usage     llm.Usage `json:"usage,omitzero"`
+	For       string    `json:"for,omitempty"` // compaction, or "": an answer
 }
 
 // Intent says that a tool with this call is about to run.
@@ -320,6 +326,9 @@ type SkillFact struct {
 	Bytes  int      `json:"bytes"`         // length of the body
 	For    string   `json:"for,omitempty"` // the skill that required it
 	Steps  []string `json:"steps,omitempty"`
+	// Requires names the skills that this one requires, transitively, also
+	// those that were active before.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // Result answers a call. The facts it carries take effect with it.
@@ -387,7 +396,9 @@ const (
 	ModelIncomplete Reason = "incomplete"
 	Limit           Reason = "limit"
 	CrashLoop       Reason = "crash_loop"
-	ContextOverflow Reason = "context_overflow"
+	ContextOverflow Reason = "context_overflow" // of earlier builds
+	// Irreducible: the context doesn't fit and compaction doesn't help.
+	Irreducible Reason = "context_irreducible"
 )
 
 // Settled ends a run.

@@ -64,6 +64,7 @@ func (t *Tool) Run(_ context.Context, call session.ToolCall, _ func(string)) ses
 		if s.Name != args.Name {
 			fact.For = args.Name
 		}
+		fact.Requires = t.Catalog.Required(s.Name)
 		out.Skills = append(out.Skills, fact)
 	}
 	return out

@@ -51,6 +51,7 @@ type app struct {
 type grammar struct {
 	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
 	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	Approve approveCmd `cmd:"" help:"List what a running session asks for, and answer it."`
 	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
 	Session sessionCmd `cmd:"" help:"List and show sessions."`
 	Version versionCmd `cmd:"" help:"Print the version."`

@@ -20,6 +20,13 @@ type Injection struct {
 	Kind    string `json:"kind"` // one of the injection kinds (I1)
 	Content string `json:"content"`
 	From    string `json:"from,omitempty"` // where foreign words come from
+	// Of an artifact_update: the artifact (a file's path in the workspace or
+	// another reference) and the revisions between which the change lies. An
+	// update to a revision that a tool has told the agent already isn't told
+	// again.
+	Ref          string `json:"ref,omitempty"`
+	FromRevision string `json:"fromRevision,omitempty"`
+	ToRevision   string `json:"toRevision,omitempty"`
 }
 
 // Prompt is the body of POST /sessions/ID/prompt and /steer: a person's words.
@@ -99,6 +106,7 @@ const (
 	ReceiptDelivered  = "delivered"  // Entry gave it its place; the model has not answered since
 	ReceiptConsumed   = "consumed"   // the model answered behind it with Entry
 	ReceiptSuperseded = "superseded" // Entry, a newer client_view, took its place in the queue
+	ReceiptTold       = "told"       // Entry, a tool's result, has told the agent the same revision
 )
 
 // Receipt answers GET /sessions/ID/receipts/ARRIVAL.

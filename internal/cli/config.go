@@ -30,6 +30,8 @@ type config struct {
 	Trust       []string            `yaml:"trust"` // folders whose AGENTS.md and skills are used; ~ is the user's home
 	Sandbox     sandboxConfig       `yaml:"sandbox"`
 	Permissions []ruleConfig        `yaml:"permissions"`
+	// RequireSkills: requests that match need a skill before anything else.
+	RequireSkills []requireConfig `yaml:"requireSkills"`
 }
 
 // provided is an OpenAI-compatible server.
@@ -119,6 +121,9 @@ func (c *config) check(user string) *fieldError {
 	if b := c.Budgets; b.Turns != nil && *b.Turns < 0 || b.Wall < 0 || b.Tokens < 0 || b.Cost < 0 {
 		return &fieldError{"budgets", "numbers can't be negative; 0 means no limit"}
 	}
+	if err := checkRequired(c.RequireSkills); err != nil {
+		return err
+	}
 	for i, t := range c.Trust {
 		if rest, ok := strings.CutPrefix(t, "~"); ok && user != "" && (rest == "" || rest[0] == '/') {
 			t = filepath.Join(user, rest)
@@ -188,7 +193,13 @@ func known(n ast.Node, t reflect.Type, at string, lines map[string]int) (field s
 		return knownValue(n, t, at, lines)
 	case *ast.SequenceNode:
 		for i, v := range n.Values {
-			lines[fmt.Sprintf("%s[%d]", at, i)] = v.GetToken().Position.Line
+			item := fmt.Sprintf("%s[%d]", at, i)
+			lines[item] = v.GetToken().Position.Line
+			if t.Kind() == reflect.Slice {
+				if field, err := known(v, t.Elem(), item, lines); err != nil {
+					return field, err
+				}
+			}
 		}
 	}
 	return "", nil

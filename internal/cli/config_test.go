@@ -9,7 +9,7 @@ import (
 
 func TestC12_ConfigurationNamesFileLineAndField(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
-		{"unknown field", "version: 1\nmoddel: x\n", "config.yaml:2: moddel: unknown field: known are budgets, model, models, permissions, providers, sandbox, trust, version"},
+		{"unknown field", "version: 1\nmoddel: x\n", "config.yaml:2: moddel: unknown field: known are budgets, model, models, permissions, providers, requireSkills, sandbox, trust, version"},
 		{"unknown field inside", "version: 1\nproviders:\n  lab:\n    api: chat\n    baseUrl: x\n", "config.yaml:5: providers.lab.baseUrl: unknown field: known are api, baseURL, keyEnv"},
 		{"unknown field of a price", "models:\n  a/b:\n    price: {inputs: 1}\n", "config.yaml:3: models.a/b.price.inputs: unknown field: known are cached, input, output"},
 		{"wrong type", "version: 1\nbudgets:\n  turns: many\n", "config.yaml:3: "},

@@ -25,6 +25,9 @@ type injectCmd struct {
 	Kind    string   `required:"" placeholder:"KIND" help:"system_note, system_guidance, system_update, client_view, artifact_update, workspace_update or background_result."`
 	ID      string   `placeholder:"ID" help:"Idempotency id: the same id and words twice arrive once. Default: a new one."`
 	From    string   `placeholder:"NAME" help:"Where foreign words come from."`
+	Ref     string   `placeholder:"REF" help:"Of an artifact_update: the artifact, such as a file's path in the workspace."`
+	Base    string   `name:"from-revision" placeholder:"REV" help:"Of an artifact_update: the revision that was changed."`
+	To      string   `name:"to-revision" placeholder:"REV" help:"Of an artifact_update: the revision it has now. What the agent has been told of already isn't told again."`
 	JSON    bool     `name:"json" help:"Print the receipt as JSON."`
 }
 
@@ -41,7 +44,7 @@ Examples:
 func (c *injectCmd) Run(a *app) error {
 	text := strings.Join(c.Text, " ")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxBody+1))
+		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt) /* the check tells the size */)
 		if err != nil {
 			return fmt.Errorf("text from standard input: %w", err)
 		}
@@ -50,7 +53,7 @@ func (c *injectCmd) Run(a *app) error {
 	if c.ID == "" {
 		c.ID = uuid.NewString()
 	}
-	in := wire.Injection{ID: c.ID, Kind: c.Kind, Content: text, From: c.From}
+	in := wire.Injection{ID: c.ID, Kind: c.Kind, Content: text, From: c.From, Ref: c.Ref, FromRevision: c.Base, ToRevision: c.To}
 	arrival, err := owner.Injected(in)
 	if err != nil {
 		return usageError{err}

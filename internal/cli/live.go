@@ -152,7 +152,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	var err error
 	trusted := c.Trust || conf.trusts(l.workspace)
 	l.tools, err = newToolbox(toolConfig{
-		workspace: l.workspace, home: home.Dir(), trusted: trusted, window: l.model.window,
+		workspace: l.workspace, home: home.Dir(), trusted: trusted,
 		secrets: l.app.keys(conf), notice: l.out.notice, sandbox: conf.Sandbox, kernel: sandbox.Probe()})
 	if err != nil {
 		return err
@@ -166,13 +166,23 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
+	require, err := requirements(conf.RequireSkills)
+	if err != nil {
+		return usageError{err}
+	}
+	for _, r := range require {
+		if _, ok := l.tools.skills.Catalog.Get(r.Skill); !ok {
+			l.out.notice(fmt.Sprintf("%s needs the skill %q, which isn't here: requests that match it can't be carried out", r.Source, r.Skill))
+		}
+	}
 	answer, err := answerForm(l.app.cwd, c.OutputSchema)
 	if err != nil {
 		return err
 	}
 	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answer: answer, Window: l.model.limit, Assumed: l.model.window,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
-		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
+		Skills: l.tools.skills.Catalog, Require: require,
+		Facts: session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
 	return nil
 }
 
@@ -216,7 +226,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 		return fmt.Errorf("session id: %w", err)
 	}
 	header := transcript.Session{Session: id.String(), Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
-		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests}
+		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests, Preloaded: l.env.Prefix.Preloaded}
 	l.disk, err = home.Create(header, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err

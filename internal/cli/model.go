@@ -67,7 +67,7 @@ func (a *app) scripted(file string) (chosen, error) {
 	if err != nil {
 		return chosen{}, usagef("the scripted model can't be used: %w", err)
 	}
-	return chosen{name: "script:" + path, model: s.Model(), window: s.Window, limit: s.Window}, nil
+	return chosen{name: "script:" + path, model: s.Model(), window: cmp.Or(s.Window, defaultWindow), limit: s.Window}, nil
 }
 
 func (a *app) provided(name string, c config) (chosen, error) {

@@ -262,6 +262,7 @@ func (o *textOutput) event(e wire.Event) {
 		o.say(cyan, "▸ skill %s (%s) is active", e.Skill.Name, e.Skill.Type)
 	case session.Progress:
 		o.say(bold, "» %s", e.Message.Text)
+		o.deviations(e.Message)
 	case session.Injected:
 		o.say(cyan, "▸ %s: %s", e.Kind, firstLine(e.Text, 100))
 	case session.Compaction:
@@ -364,9 +365,7 @@ func (o *textOutput) result(r wire.Result) {
 	o.now.model, o.now.calls, o.now.order = "", nil, nil
 	o.answer(r.Text)
 	if r.Yield != nil {
-		for _, d := range r.Yield.Deviations {
-			o.say(yellow, "! deviation in %s, %s (%s): %s", d.Skill, d.Step, d.Kind, d.Cause)
-		}
+		o.deviations(r.Yield)
 	}
 	for _, d := range r.Denials {
 		o.say(yellow, "! refused: %s (%s)", d.Tool, d.Rule)
@@ -382,6 +381,21 @@ func (o *textOutput) result(r wire.Result) {
 		}
 	}
 	o.say(dim, "%s · %d tokens in (%d cached), %d out", status, r.Usage.Input, r.Usage.Cached, r.Usage.Output)
+}
+
+// deviations prints what the message says was not done as a skill asks.
+func (o *textOutput) deviations(m *wire.Message) {
+	for _, d := range m.Deviations {
+		o.say(yellow, "! deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
+	}
+}
+
+// deviationLine is a deviation in one line.
+func deviationLine(skill, step, kind, cause string) string {
+	if cause == "" {
+		return fmt.Sprintf("%s, step %s: not done, and no cause was given", skill, step)
+	}
+	return fmt.Sprintf("%s, step %s (%s): %s", skill, step, kind, cause)
 }
 
 // answer prints the answer on stdout, unless it is on the screen already.

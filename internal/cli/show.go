@@ -208,6 +208,9 @@ func (s *showing) result(b *transcript.Result) {
 	}
 	if b.Message != nil {
 		s.say("\nGamma to the user: %s", b.Message.Text)
+		for _, d := range b.Message.Deviations {
+			s.say("      deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
+		}
 	}
 	if b.Tasks != nil {
 		for _, t := range b.Tasks.Items {

@@ -34,7 +34,6 @@ type toolConfig struct {
 	workspace string
 	home      string // $GAMMA_HOME
 	trusted   bool
-	window    int
 	secrets   []string
 	sandbox   sandboxConfig
 	kernel    sandbox.Report
@@ -79,7 +78,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 		return nil, err
 	}
 	t.set = set
-	t.skills = &skilltool.Tool{Catalog: catalog, Window: c.window}
+	t.skills = &skilltool.Tool{Catalog: catalog}
 	t.box, err = session.NewToolbox(declarations())
 	if err != nil {
 		set.Close()

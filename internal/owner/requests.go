@@ -58,6 +58,10 @@ func injected(in wire.Injection) (transcript.Arrive, error) {
 		return transcript.Arrive{}, err
 	}
 	a, err := session.Inject(in.ID, in.Kind, in.Content)
+	var r *session.Refusal
+	if errors.As(err, &r) && r.Code == "too_large" {
+		return a, refuse(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, "content", "%v", err)
+	}
 	if err != nil {
 		return a, refuse(http.StatusBadRequest, wire.CodeBadKind, "kind", "%v", err)
 	}
@@ -70,7 +74,27 @@ func injected(in wire.Injection) (transcript.Arrive, error) {
 		}
 	}
 	a.From = in.From
-	return a, nil
+	return a, ofArtifact(in, &a)
+}
+
+// ofArtifact takes what only an artifact_update has.
+func ofArtifact(in wire.Injection, a *transcript.Arrive) error {
+	for _, f := range []struct {
+		name, value string
+		to          *string
+	}{{"ref", in.Ref, &a.Ref}, {"fromRevision", in.FromRevision, &a.FromRevision}, {"toRevision", in.ToRevision, &a.ToRevision}} {
+		if f.value == "" {
+			continue
+		}
+		if in.Kind != session.ArtifactUpdate {
+			return badField(f.name, "%s goes with the kind %s only", f.name, session.ArtifactUpdate)
+		}
+		if err := checkName(f.name, f.value); err != nil {
+			return err
+		}
+		*f.to = f.value
+	}
+	return nil
 }
 
 // spoken returns the arrival of a person's words.

@@ -156,6 +156,9 @@ func (s *State) anchors(cut int, bodies map[string]string) (out []transcript.Anc
 		}
 		out = append(out, anchor(transcript.AnchorSkill, f.Name, transcript.ID{}, body, false))
 	}
+	if text := s.ShowChecklists(); text != "" && !mutant("ChecklistForgotten") {
+		out = append(out, anchor(transcript.AnchorSteps, "", transcript.ID{}, text, false))
+	}
 	if l := s.Mem.Listed; openTasks(s.Tasks) && !mutant("TaskListForgotten") {
 		out = append(out, anchor(transcript.AnchorTasks, "", l.Entry, showTasks(s.Tasks), s.shows(l.Call, cut)))
 	}

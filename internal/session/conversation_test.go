@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -42,11 +43,11 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	asked                                     show the compaction's request
 //	BIGn stands for n bytes of text
 //	tool N ok|error TEXT                      the N-th call of the batch ends
-//	skill N NAME TYPE                         … and activates a skill
 //	abort · resume · tick D                   D passes
 //	crash [N] [WHY]                           the process dies; N entries of the last commit survive; reopened
 //	request · state · updates                 show the next request, the state, the last commit's updates
 //	date D · agents TEXT · catalog TEXT       the session facts from now on
+//	(those of protocol_verbs_test.go)         skills, requirements, artifact updates
 //
 // Each commit is also cut at every entry (prefix property), and the live
 // state is compared with the fold of the entries (equality property).
@@ -95,6 +96,7 @@ type conversation struct {
 	rules   map[string]Judgement
 	bodies  map[string]string // blobs
 	usage   llm.Usage         // that answers report
+	files   []skill.File      // of the catalog
 }
 
 func testDecls() []llm.Tool {
@@ -152,6 +154,9 @@ func (c *conversation) refold() {
 // do carries out one line and returns what it led to.
 func (c *conversation) do(line string) string {
 	verb, rest, _ := strings.Cut(big(line), " ")
+	if out, known := c.protocolVerb(verb, rest); known {
+		return out
+	}
 	switch verb {
 	case "limits":
 		return c.limits(rest)
@@ -177,9 +182,13 @@ func (c *conversation) do(line string) string {
 	case "request":
 		return c.request()
 	case "asked":
-		return c.messages(CompactRequest(c.s, c.s.Mem.Plan))
+		return c.shown(CompactRequest(c.s, c.s.Mem.Plan))
 	case "lose":
-		delete(c.bodies, digestOf([]byte("body of "+rest)))
+		for _, f := range c.s.Skills {
+			if f.Name == rest {
+				delete(c.bodies, f.Blob)
+			}
+		}
 	case "state":
 		return c.state()
 	case "updates":
@@ -231,9 +240,6 @@ func (c *conversation) event(verb, rest string) Event {
 	case "tool":
 		n, outcome, text := threeWords(rest)
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
-	case "skill":
-		n, name, typ := threeWords(rest)
-		return c.skill(n, name, typ)
 	case "compact":
 		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassCommand, Text: b}}
 	case "summary", "cutsummary", "callsummary":
@@ -259,23 +265,6 @@ func (c *conversation) event(verb, rest string) Event {
 	}
 	c.t.Fatalf("unknown verb %q", verb)
 	return nil
-}
-
-// skill ends a call of the skill tool. A name A+B is a skill A that requires B,
-// which is loaded with it.
-func (c *conversation) skill(n int, names, typ string) Event {
-	out := transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + names}
-	for i, name := range strings.Split(names, "+") {
-		body := "body of " + name
-		f := transcript.SkillFact{Name: name, Type: typ, Digest: digestOf([]byte(body)), Blob: digestOf([]byte(body)), Bytes: len(body)}
-		if i > 0 {
-			f.Type, f.For = "reference", out.Skills[0].Name
-			out.Skills[0].Requires = append(out.Skills[0].Requires, name)
-		}
-		c.bodies[f.Blob] = body
-		out.Skills = append(out.Skills, f)
-	}
-	return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: out}
 }
 
 func (c *conversation) summary(verb, text string) Event {
@@ -477,7 +466,7 @@ func describe(e transcript.Entry) string {
 	case *transcript.Approval:
 		return fmt.Sprintf("%s of %s for %s: %s by %s", k, b.Ask, b.Call, b.Choice, b.By)
 	case *transcript.Intent:
-		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", k, b.Call, b.Tool, b.Lock))
+		return strings.TrimSpace(strings.Join(append([]string{k, b.Call, b.Tool, b.Lock}, b.Skills...), " "))
 	case *transcript.Result:
 		first, _, _ := strings.Cut(b.Text, "\n")
 		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)
@@ -523,9 +512,9 @@ func describe(e transcript.Entry) string {
 	return k
 }
 
-func (c *conversation) request() string { return c.messages(Request(c.s, c.env)) }
+func (c *conversation) request() string { return c.shown(Request(c.s, c.env)) }
 
-func (c *conversation) messages(req *llm.Request) string {
+func (c *conversation) shown(req *llm.Request) string {
 	var b strings.Builder
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {

@@ -10,8 +10,10 @@ import (
 
 // coreResult carries out a core tool, whose result is its whole effect. It
 // returns nil for tools that act on the world.
-func (s *State) coreResult(c *Call, args json.RawMessage) *transcript.Result {
+func (s *State) coreResult(c *Call, args json.RawMessage, env Env) *transcript.Result {
 	switch c.Name {
+	case "skill":
+		return s.skillResult(c, env)
 	case "todo":
 		return s.todo(c, args)
 	case "message_user":
@@ -39,12 +41,22 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	if !a.BlockOnUser {
 		a.Reason = "" // it says why a run ends, and this one doesn't
 	}
+	done := s.settles(a)
+	if r := s.refuses(c, done); r != nil {
+		return r
+	}
 	r := result(c, transcript.OutcomeOK, "Delivered to the user. Go on with the task.")
 	if a.BlockOnUser {
 		r.Text = "Delivered. The run ends here and goes on when the user answers."
 	}
+	if !s.Run.Step && !mutant("OpenStepsUnmarked") {
+		done.deviations = append(done.deviations, done.open...)
+	}
 	r.Terminate = a.BlockOnUser
-	r.Message = &transcript.UserMessage{Text: a.Message, Block: a.BlockOnUser, Reason: a.Reason, Deviations: a.Deviations}
+	r.Message = &transcript.UserMessage{Text: a.Message, Block: a.BlockOnUser, Reason: a.Reason, Deviations: done.deviations}
+	if a.BlockOnUser && a.Reason == "complete" {
+		r.Text += s.closing(done)
+	}
 	return r
 }
 
@@ -73,7 +85,7 @@ const messageUserSchema = `{"type":"object","properties":{` +
 const todoDescription = "Keep the task list, which the user sees and which survives everything. " +
 	"add: items with content (and label, status). update: items with id and what changes. remove: items with id. " +
 	"reorder: all ids in their new order. list: shows it. At most one item is in_progress; blocked needs a reason. " +
-	"step ties an item to a step of a workflow skill, as skill#step."
+	"step ties an item to a step of an active workflow skill, as SKILL#N: the step is done when its items are complete."
 
 const todoSchema = `{"type":"object","properties":{` +
 	`"action":{"type":"string","enum":["list","add","update","remove","reorder"]},` +
@@ -106,7 +118,11 @@ func (s *State) todo(c *Call, args json.RawMessage) *transcript.Result {
 	if a.Action == "list" {
 		return result(c, transcript.OutcomeOK, showTasks(s.Tasks))
 	}
-	items, err := changeTasks(s.Tasks.Items, a)
+	err := s.nameSteps(a.Items)
+	var items []transcript.Task
+	if err == nil {
+		items, err = changeTasks(s.Tasks.Items, a)
+	}
 	if err == nil {
 		err = checkTasks(items)
 	}
@@ -117,6 +133,28 @@ func (s *State) todo(c *Call, args json.RawMessage) *transcript.Result {
 	r := result(c, transcript.OutcomeOK, showTasks(next))
 	r.Tasks = &next
 	return r
+}
+
+// nameSteps gives the steps that items name their full name, SKILL#N.
+func (s *State) nameSteps(items []todoItem) error {
+	for i, it := range items {
+		if it.Step == nil || *it.Step == "" || s.names(it.ID, *it.Step) {
+			continue
+		}
+		name, err := s.stepName(*it.Step)
+		if err != nil {
+			return err
+		}
+		items[i].Step = &name
+	}
+	return nil
+}
+
+// names reports whether the task has this step already: a list that is sent
+// back whole may name steps of a skill that is no longer active.
+func (s *State) names(task, step string) bool {
+	i := indexOf(s.Tasks.Items, task)
+	return i >= 0 && s.Tasks.Items[i].Step == step
 }
 
 func changeTasks(old []transcript.Task, a todoArgs) ([]transcript.Task, error) {

@@ -126,6 +126,8 @@ func badArrival(a transcript.Arrive) string {
 		return "only the core itself writes such an arrival"
 	case strings.HasPrefix(a.AID, nudgePrefix):
 		return "ids that begin with " + nudgePrefix + " are the session's own"
+	case a.Inject != ArtifactUpdate && a.Ref+a.FromRevision+a.ToRevision != "":
+		return "only an " + ArtifactUpdate + " names an artifact and its revisions"
 	case a.Inject != "":
 		want, err := Inject(a.AID, a.Inject, a.Text)
 		if err != nil {

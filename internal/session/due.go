@@ -78,10 +78,19 @@ func (s *State) dueTools() []Effect {
 		due = append(due, Effect{
 			Key:  fmt.Sprintf("tool %s %d", c.ID, s.Epoch),
 			Kind: RunTool,
-			Tool: &ToolCall{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Seen: s.Revisions, Skills: s.Skills},
+			Tool: s.toolCall(c),
 		})
 	}
 	return due
+}
+
+// toolCall is what the tool of an open call is told.
+func (s *State) toolCall(c *Call) *ToolCall {
+	t := &ToolCall{ID: c.ID, Name: c.Name, Args: argsOf(c.Arguments), Seen: s.Revisions, Skills: s.Skills}
+	if c.Intent != nil {
+		t.Load = c.Intent.Skills
+	}
+	return t
 }
 
 // lockOf is the lock key of a call's intent.

@@ -43,6 +43,9 @@ type ToolCall struct {
 	Seen map[string]string
 	// Skills in force, oldest first.
 	Skills []transcript.SkillFact
+	// Load: what a call of the skill tool is to load, the named one and what
+	// it requires.
+	Load []string
 }
 
 // Output is what a tool reports.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -86,9 +87,12 @@ type Env struct {
 	Facts  FactsNow
 	Limits Limits
 	Window int // the model's context window, tokens; 0: not known
-	// Assumed is the window that is assumed where Window isn't known; 0: none.
+	// Assumed stands for the window where a number is needed and none is known.
 	Assumed int
 	Tools   *Toolbox
+	Skills  *skill.Catalog // that can be loaded; nil: none
+	// Require: requests that match need a skill before anything else (K8).
+	Require []Requirement
 	Answer  *AnswerForm // nil: any words may end a run
 	Prefix  Prefix
 	// Permit judges a call by the rules in force. Where nobody can answer an

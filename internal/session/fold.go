@@ -166,7 +166,7 @@ func Apply(s *State, e transcript.Entry) {
 		s.applyRepair(b)
 	case *transcript.Session:
 		s.Header = *b
-		s.Skills = append(s.Skills, b.Preloaded...)
+		s.activate(b.Preloaded)
 	case *transcript.Label:
 		s.Label = b.Text
 	case *transcript.Leaf:
@@ -283,18 +283,21 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			s.Fails, s.LastFail = 0, nil
 		}
 	}
+	fresh := s.Turn == ModelStopped || s.Turn == BatchEnded || s.Run.ID == e.ID
 	s.Run.Epoch, s.Run.Yield = e.ID.Epoch, nil
 	s.InTurn = true
 	s.Turn = ModelsTurn
 	if d.Early && !mutant("EarlyNoteMissing") {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
-	taken := s.take(d.Arrivals)
-	s.said(e.ID, begins, taken)
-	for _, a := range taken {
+	arrivals := s.take(d.Arrivals)
+	s.said(e.ID, begins, arrivals)
+	s.begins(fresh, arrivals)
+	for _, a := range arrivals {
 		if a.Nudge {
 			s.Run.Nudges++
 		}
+		s.Run.Step = s.Run.Step || a.Step != nil
 		if mutant("ShownAtArrival") {
 			continue
 		}
@@ -375,22 +378,43 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	if b.Misfit {
 		s.Run.Misfits++
 	}
-	if b.Tasks != nil {
-		s.Tasks = *b.Tasks
-	}
-	if b.Message != nil && b.Message.Block {
-		s.Run.Yield = b.Message
-	}
-	s.activate(b.Skills)
-	if len(b.Seen) > 0 {
-		s.Revisions = cloneMap(s.Revisions)
-		for path, rev := range b.Seen {
-			s.Revisions[path] = rev
-		}
-	}
+	s.applyProtocol(b)
 	if s.open() == 0 {
 		s.endBatch(id)
 	}
+}
+
+// applyProtocol takes the facts that a result carries.
+func (s *State) applyProtocol(b *transcript.Result) {
+	if b.Tasks != nil {
+		s.followTasks(s.Tasks.Items, b.Tasks.Items)
+		s.Tasks = *b.Tasks
+	}
+	s.Run.Unfinished = s.Run.Unfinished || b.Unfinished
+	if m := b.Message; m != nil {
+		s.deviate(m.Deviations)
+		if m.Block {
+			s.Run.Yield = m
+		}
+		if m.Block && m.Reason == "complete" {
+			s.closeFinished()
+		}
+	}
+	s.activate(b.Skills)
+	s.learn(b.Seen)
+}
+
+// learn takes the revisions that a result told the model. An update that
+// waits to tell one of them is needless.
+func (s *State) learn(seen map[string]string) {
+	if len(seen) == 0 {
+		return
+	}
+	s.Revisions = cloneMap(s.Revisions)
+	for path, rev := range seen {
+		s.Revisions[path] = rev
+	}
+	s.dropTold()
 }
 
 // endBatch puts the results of the batch into the context in source order.
@@ -482,22 +506,4 @@ func (s *State) call(id string) *Call {
 		}
 	}
 	panic(broken("no call " + id + " in the newest batch"))
-}
-
-// activate puts skills in force; loading one again replaces its place.
-func (s *State) activate(facts []transcript.SkillFact) {
-	if len(facts) == 0 {
-		return
-	}
-	var keep []transcript.SkillFact
-	for _, old := range s.Skills {
-		again := false
-		for _, f := range facts {
-			again = again || f.Name == old.Name
-		}
-		if !again {
-			keep = append(keep, old)
-		}
-	}
-	s.Skills = append(keep, facts...)
 }

@@ -1,6 +1,10 @@
 package session
 
-import "github.com/gamma-harness/gamma/internal/transcript"
+import (
+	"fmt"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
 
 // The injection kinds.
 const (
@@ -39,9 +43,16 @@ func Injections() []Injection {
 	}
 }
 
+// MaxInjection is how many bytes an injection may have. It is a notification:
+// what it tells of is read where it lies.
+const MaxInjection = 256 << 10
+
 // Inject makes the arrival of an injection. An unknown kind is refused with
 // the list of known ones.
 func Inject(aid, kind, text string) (transcript.Arrive, error) {
+	if len(text) > MaxInjection {
+		return transcript.Arrive{}, &Refusal{"too_large", fmt.Sprintf("the injection has %d bytes and at most %d are taken: put the content into a file and name that", len(text), MaxInjection)}
+	}
 	known := ""
 	for _, k := range Injections() {
 		if k.Kind == kind {

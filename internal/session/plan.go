@@ -127,6 +127,8 @@ func planStopped(s *State, env Env) []transcript.Body {
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
+	case s.working() && r.Step:
+		return one(s.settle(transcript.Done, ""))
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
 		return one(r.nudge(nudgeText))
 	case s.working():

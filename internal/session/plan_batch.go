@@ -50,6 +50,7 @@ func (s *State) intents(env Env) []transcript.Body {
 			continue
 		}
 		in := env.Tools.intent(c.Call, s.Header.Workspace)
+		in.Skills = s.loads(c, env)
 		switch {
 		case c.Asked():
 			held[in.Lock] = in.Lock != "" && !mutant("LockPassesAsk")
@@ -96,6 +97,9 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if stop {
 		return notRun(c, "the run was stopped before this call started")
 	}
+	if r := s.gate(c, args, env); r != nil {
+		return r
+	}
 	if b := s.permission(c, args, env); b != nil {
 		return b
 	}
@@ -104,7 +108,7 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 		r.Misfit = true
 		return r
 	}
-	if r := s.coreResult(c, args); r != nil && !c.Asked() {
+	if r := s.coreResult(c, args, env); r != nil && !c.Asked() {
 		return r
 	}
 	return nil

@@ -1,12 +1,14 @@
 package session
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gamma-harness/gamma/internal/skill"
+	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 func TestS1_RootPrompt(t *testing.T) {
@@ -44,25 +46,30 @@ func TestI1_EachKindIsDefinedOnce(t *testing.T) {
 	}
 }
 
-// TestS5_PrefixOfBase pins prefix and core tools of the variant; -update
-// rewrites the file.
-func TestS5_PrefixOfBase(t *testing.T) {
-	c := newConversation(t)
-	type pinned struct {
-		System []string
-		Tools  []string
+// TestS5_PrefixOfEachVariant pins prefix and core tools of each variant;
+// -update rewrites the files.
+func TestS5_PrefixOfEachVariant(t *testing.T) {
+	box := newConversation(t).env.Tools
+	for _, v := range Variants() {
+		t.Run(v.Name, func(t *testing.T) {
+			prefix, err := NewPrefix(v.Name, box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := "== system\n" + prefix.System + "== core tools\n"
+			for _, d := range coreDecls() {
+				text += d.Name + ": " + d.Description + "\n" + string(d.Schema) + "\n"
+			}
+			golden(t, "testdata/S5_prefix_"+v.Name+".golden", text)
+		})
 	}
-	got := pinned{System: strings.Split(c.env.Prefix.System, "\n")}
-	for _, d := range coreDecls() {
-		got.Tools = append(got.Tools, d.Name+": "+d.Description, string(d.Schema))
-	}
-	text, err := json.MarshalIndent(got, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const file = "testdata/S5_prefix_base.golden"
+}
+
+// golden compares text with a file; -update rewrites it.
+func golden(t *testing.T, file, text string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,8 +77,73 @@ func TestS5_PrefixOfBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), string(text)+"\n"); d != "" {
-		t.Errorf("the prefix of base changed, which breaks the cache of every session (-want +got):\n%s", d)
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text, "\n")); d != "" {
+		t.Errorf("%s changed, which breaks the cache of every session (-want +got):\n%s", file, d)
+	}
+}
+
+func TestS2_VariantsAreTheRootAndThenTheirSkills(t *testing.T) {
+	box := newConversation(t).env.Tools
+	builtin, _ := skill.NewCatalog(skill.Embedded())
+	sums := map[string]bool{}
+	for _, v := range Variants() {
+		p, err := NewPrefix(v.Name, box)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, ok := strings.CutPrefix(p.System, rootPrompt())
+		if !ok || p.Digests.Root != digestOf([]byte(rootPrompt())) {
+			t.Errorf("%s doesn't begin with the root prompt's bytes", v.Name)
+		}
+		if (rest == "") != (v.Name == "base") || len(p.Preloaded) < len(v.Skills) {
+			t.Errorf("%s adds %d bytes and preloads %d skills", v.Name, len(rest), len(p.Preloaded))
+		}
+		for _, name := range v.Skills {
+			s, _ := builtin.Get(name)
+			if strings.Count(rest, s.Block()) != 1 {
+				t.Errorf("%s doesn't hold the exact body of %s once", v.Name, name)
+			}
+		}
+		sums[p.Sum] = true
+	}
+	if len(sums) != 3 {
+		t.Errorf("%d different prefixes of three variants", len(sums))
+	}
+	if _, err := NewPrefix("deck", box); err == nil || !strings.Contains(err.Error(), "known: base, deck-generation, import") {
+		t.Errorf("an unknown variant gives %v", err)
+	}
+}
+
+// TestK6_PreloadedWorkflowIsActiveFromTheFirstTurn: the same contract, however
+// it was loaded: its checklist is open, its conflicts count, a call for it says
+// that it is active, and completing with open steps is refused.
+func TestK6_PreloadedWorkflowIsActiveFromTheFirstTurn(t *testing.T) {
+	c := newConversation(t)
+	p, err := NewPrefix("deck-generation", c.env.Tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"This workflow skill is active", "follow every required step in order and complete its verification", "deck-generation#5 Verify\n"} {
+		if !strings.Contains(p.System, words) {
+			t.Errorf("the prefix doesn't say %q", words)
+		}
+	}
+	c.env.Prefix = p
+	c.env.Skills, _ = skill.NewCatalog(skill.Embedded())
+	c.entries = c.entries[:1]
+	c.store(&transcript.Session{Session: "s1", Schema: 1, Variant: "deck-generation", Mark: "MARK", Workspace: "/w", Digests: p.Digests, Preloaded: p.Preloaded})
+	c.refold()
+	if !c.s.active("deck-generation") || !strings.Contains(c.s.ShowChecklists(), "4. Speaker notes (optional) [pending]") {
+		t.Errorf("at the start: %s", c.s.ShowChecklists())
+	}
+	c.do("prompt p1 bees")
+	c.do(`calls message_user {"message":"done","blockOnUser":true,"reason":"complete"}`)
+	if got := c.do("results"); strings.Count(got, "open: deck-generation") != 6 {
+		t.Errorf("completing at once gives %s", got)
+	}
+	c.do(`calls skill {"name":"deck-generation"}`)
+	if got := c.do("results"); !strings.Contains(got, "Active already and unchanged: deck-generation, plain-writing") {
+		t.Errorf("a call for it gives %s", got)
 	}
 }
 

@@ -19,6 +19,9 @@ func randomConversation(t *testing.T, rt *rapid.T) *conversation {
 	if rapid.Bool().Draw(rt, "limits") {
 		c.do(rapid.SampledFrom([]string{"limits turns=3", "limits tokens=400", "limits wall=20s", "limits window=3000", "limits assumed=3000"}).Draw(rt, "limit"))
 	}
+	c.do("have flow workflow requires=ref steps=Look|Write")
+	c.do("have ref reference")
+	c.do("have other reference")
 	for i := range rapid.IntRange(1, 40).Draw(rt, "events") {
 		line := randomLine(rt, c, i)
 		c.do(line)
@@ -50,7 +53,7 @@ func randomLine(rt *rapid.T, c *conversation, i int) string {
 	for n, call := range c.s.Calls {
 		if call.Open() && call.Intent != nil {
 			if call.Name == "skill" {
-				words = append(words, fmt.Sprintf("skill %d flow+ref workflow", n+1), fmt.Sprintf("skill %d other reference", n+1))
+				words = append(words, fmt.Sprintf("load %d", n+1))
 				continue
 			}
 			words = append(words, fmt.Sprintf("tool %d ok out", n+1), fmt.Sprintf("tool %d ok %s", n+1, strings.Repeat("output ", 200)), fmt.Sprintf("tool %d error out", n+1))
@@ -63,7 +66,7 @@ func calls(rt *rapid.T) string {
 	some := rapid.SliceOfN(rapid.SampledFrom([]string{
 		`read {"path":"a"}`, `bash {"command":"x"}`, `write {"path":"a"}`, `edit {"path":"a"}`, `write {"path":"b"}`, `read {`, `fly {}`, `bash `,
 		`todo {"action":"add","items":[{"content":"x","status":"in_progress"}]}`, `todo {"action":"list"}`,
-		`skill {"name":"flow"}`, `message_user {"message":"m","blockOnUser":true,"reason":"input"}`, `message_user {"message":"m","blockOnUser":false}`,
+		`skill {"name":"flow"}`, `skill {"name":"other"}`, `skill {"name":"ref"}`, `message_user {"message":"m","blockOnUser":true,"reason":"input"}`, `message_user {"message":"m","blockOnUser":false}`,
 	}), 1, 4).Draw(rt, "calls")
 	return "calls " + strings.Join(some, " ;; ")
 }

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -16,7 +18,27 @@ func (s *State) enqueue(a Arrival) {
 		}
 		s.Queue = kept
 	}
+	if s.told(a) {
+		return
+	}
 	s.Queue = append(s.Queue, a)
+}
+
+// told reports whether the model knows what an artifact_update would tell it:
+// a tool's result has told it the same revision (I5). Nothing is injected for
+// the agent's own changes, whoever reports them.
+func (s *State) told(a Arrival) bool {
+	return a.Inject == ArtifactUpdate && a.Ref != "" && a.ToRevision != "" && s.Revisions[a.Ref] == a.ToRevision && !mutant("ToldAgain")
+}
+
+// dropTold removes the waiting updates that have become needless.
+func (s *State) dropTold() {
+	for _, a := range s.Queue {
+		if s.told(a) {
+			s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), s.told)
+			return
+		}
+	}
 }
 
 // drop removes the arrivals with these ids, as far as they wait.

@@ -5,13 +5,15 @@ import "github.com/gamma-harness/gamma/internal/transcript"
 // ReceiptState says how far an arrival has come.
 type ReceiptState string
 
-// The states. A receipt only moves from the first towards the third, or to
-// the fourth.
+// The states. A receipt moves from the first towards the third, or to the
+// fourth. One that is told may still be delivered, if the branch moves to
+// where the model doesn't know of the revision.
 const (
 	ReceiptQueued     ReceiptState = "queued"
 	ReceiptDelivered  ReceiptState = "delivered"  // Entry is its delivery
 	ReceiptConsumed   ReceiptState = "consumed"   // Entry is the first answer behind the delivery
 	ReceiptSuperseded ReceiptState = "superseded" // Entry is the newer client_view that replaced it
+	ReceiptTold       ReceiptState = "told"       // Entry is the result that told the model the same revision
 )
 
 // Receipt tells what became of an arrival.
@@ -28,6 +30,8 @@ type Receipt struct {
 // branch was left afterwards changes nothing: the model has read the words.
 func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 	view := false
+	var update transcript.Arrive      // the arrival, if it is an artifact_update
+	told := map[string]knowledge{}    // by path
 	below := map[transcript.ID]bool{} // the delivery and the nodes behind it
 	for _, e := range entries {
 		switch b := e.Body.(type) {
@@ -36,8 +40,21 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 			case !ok && b.AID == aid:
 				r, ok = Receipt{State: ReceiptQueued, Arrival: e.ID}, true
 				view = b.Inject == ClientView
+				if b.Inject == ArtifactUpdate && b.Ref != "" && b.ToRevision != "" {
+					update = *b
+				}
+				if k := told[b.Ref]; update.Ref != "" && k.revision == b.ToRevision {
+					r.State, r.Entry = ReceiptTold, k.by
+				}
 			case view && r.State == ReceiptQueued && b.Inject == ClientView:
 				return Receipt{ReceiptSuperseded, r.Arrival, e.ID}, true
+			}
+		case *transcript.Result:
+			for path, rev := range b.Seen {
+				told[path] = knowledge{rev, e.ID}
+				if r.State == ReceiptQueued && update.Ref == path && update.ToRevision == rev {
+					r.State, r.Entry = ReceiptTold, e.ID
+				}
 			}
 		case *transcript.Deliver:
 			for _, id := range b.Arrivals {
@@ -56,4 +73,10 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 		}
 	}
 	return r, ok
+}
+
+// knowledge is the revision that the model was told last, and by which result.
+type knowledge struct {
+	revision string
+	by       transcript.ID
 }

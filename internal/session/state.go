@@ -64,23 +64,25 @@ type Branch struct {
 	Last   *Run   // the newest run that settled
 	Hold   Hold
 
-	Turn      Turn
-	stopped   llm.Stop      // of the newest answer without calls
-	Calls     []Call        // of the newest answer with calls
-	Req       transcript.ID // request without an answer
-	InTurn    bool          // a turn_start was published without its turn_end
-	Fails     int           // failed tries since the last answer
-	LastFail  *transcript.Fail
-	Size      int // bytes of text in Ctx
-	Known     int // input and output tokens of the newest answer, 0 if not reported
-	KnownAt   int // messages in Ctx when Known was right
-	Tasks     transcript.TaskList
-	Skills    []transcript.SkillFact // in force, oldest first
-	Revisions map[string]string      // file revisions that the model knows
-	Told      map[transcript.FactsPart]string
-	Date      string          // the date the model was told last
-	Granted   map[string]bool // kinds of calls that a person said yes to for the session
-	Mem       Memory          // what a compaction needs
+	Turn     Turn
+	stopped  llm.Stop      // of the newest answer without calls
+	Calls    []Call        // of the newest answer with calls
+	Req      transcript.ID // request without an answer
+	InTurn   bool          // a turn_start was published without its turn_end
+	Fails    int           // failed tries since the last answer
+	LastFail *transcript.Fail
+	Size     int // bytes of text in Ctx
+	Known    int // input and output tokens of the newest answer, 0 if not reported
+	KnownAt  int // messages in Ctx when Known was right
+	Tasks    transcript.TaskList
+	Skills   []transcript.SkillFact // in force, oldest first
+	// Checklists of the workflow skills in force, oldest activation first.
+	Checklists []Checklist
+	Revisions  map[string]string // file revisions that the model knows
+	Told       map[transcript.FactsPart]string
+	Date       string          // the date the model was told last
+	Granted    map[string]bool // kinds of calls that a person said yes to for the session
+	Mem        Memory          // what a compaction needs
 }
 
 // Item is one message of the context with the entry that owns it.
@@ -104,6 +106,10 @@ type Run struct {
 	Misfits int // yields that were sent back for their form
 	Usage   llm.Usage
 	Abort   *Stopping
+	Step    bool     // a workflow step began it: S33 and K7 don't apply
+	Asked   []string // the person's words that began the present turn (K8)
+	// Unfinished: a completing message was refused for open steps; it isn't again.
+	Unfinished bool
 
 	Answer   transcript.ID // newest plain answer
 	Text     string        // its text

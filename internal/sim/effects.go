@@ -210,6 +210,7 @@ func (w *world) ends(e *effect) session.ToolDone {
 	if w.roll(0.1) {
 		out.Details = w.rawJSON()
 	}
+	w.tells(e, &out)
 	w.step("tool %s reports", e.Tool.ID)
 	w.totals.Events["tool report"]++
 	if e.cancelled {

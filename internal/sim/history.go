@@ -8,6 +8,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/sim/audit"
+	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -20,8 +21,11 @@ type Options struct {
 
 // Kit is what all histories share: it is only read.
 type Kit struct {
-	tools  *session.Toolbox
-	prefix session.Prefix
+	tools   *session.Toolbox
+	prefix  session.Prefix
+	skills  *skill.Catalog
+	known   []audit.Skill // the same skills, for the audit
+	require []session.Requirement
 }
 
 // NewKit builds the tools and the prefix.
@@ -35,7 +39,12 @@ func NewKit() (*Kit, error) {
 		return nil, err
 	}
 	prefix.System = "root" // short: it is no part of what is checked
-	return &Kit{tools, prefix}, nil
+	need, err := session.NewRequirement(needs()[0].Word, needs()[0].Skill, "the rule")
+	if err != nil {
+		return nil, err
+	}
+	catalog := simSkills()
+	return &Kit{tools, prefix, catalog, known(catalog), []session.Requirement{need}}, nil
 }
 
 // Failure is a history in which a rule was broken.
@@ -77,9 +86,11 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 	w.disk = &disk{w: w}
 	w.odds = draw(w)
 	w.env = session.Env{Tools: k.tools, Prefix: k.prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Limits: w.odds.limits,
+		Skills: k.skills, Require: k.require, Assumed: 4 * skillBudget,
 		Permit: w.permit}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
 	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
+	w.rec.Skills, w.rec.Budget, w.rec.Needs = k.known, skillBudget, needs()
 	for _, d := range k.tools.Decls {
 		w.rec.Tools = append(w.rec.Tools, d.Name)
 	}

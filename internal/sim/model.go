@@ -111,8 +111,11 @@ func (w *world) calls(stop llm.Stop, n int) *llm.Response {
 }
 
 func (w *world) yield() *llm.Call {
-	reason := []string{"complete", "decision", "unsafe", "input"}[w.rng.IntN(4)]
-	return &llm.Call{Name: "message_user", Arguments: fmt.Sprintf(`{"message":%q,"blockOnUser":true,"reason":%q}`, "please", reason)}
+	reason := []string{"complete", "complete", "decision", "unsafe", "input"}[w.rng.IntN(5)]
+	if w.odds.contract && w.roll(0.8) {
+		reason = "complete"
+	}
+	return &llm.Call{Name: "message_user", Arguments: fmt.Sprintf(`{"message":%q,"blockOnUser":true,"reason":%q%s}`, "please", reason, w.deviations())}
 }
 
 // call is one call; provider ids repeat on purpose.
@@ -123,7 +126,9 @@ func (w *world) call() *llm.Call {
 	case "read", "write", "edit":
 		c.Arguments = path
 	case "bash":
-		c.Arguments = []string{`{"command":"make"}`, "{}", ""}[w.rng.IntN(3)]
+		c.Arguments = []string{`{"command":"make"}`, "{}", "", `{"command":"make MARK"}`}[w.rng.IntN(4)]
+	case "skill":
+		c.Arguments = fmt.Sprintf(`{"name":%q}`, w.skillName())
 	case "todo":
 		c.Arguments = w.todo()
 	case "message_user":
@@ -140,6 +145,9 @@ func (w *world) call() *llm.Call {
 // todo makes a change of the task list, often one that is refused.
 func (w *world) todo() string {
 	status := []string{"pending", "in_progress", "in_progress", "complete"}[w.rng.IntN(4)]
+	if w.odds.contract {
+		status = []string{"complete", "complete", "pending"}[w.rng.IntN(3)]
+	}
 	id := fmt.Sprintf("t%d", 1+w.rng.IntN(3))
 	switch w.rng.IntN(6) {
 	case 0:
@@ -147,7 +155,7 @@ func (w *world) todo() string {
 	case 1:
 		return fmt.Sprintf(`{"action":"remove","items":[{"id":%q}]}`, id)
 	case 2, 3:
-		return fmt.Sprintf(`{"action":"add","items":[{"content":"task","status":%q}]}`, status)
+		return fmt.Sprintf(`{"action":"add","items":[{"content":"task","status":%q%s}]}`, status, w.stepOf())
 	}
 	return fmt.Sprintf(`{"action":"update","items":[{"id":%q,"status":%q}]}`, id, status)
 }

@@ -18,9 +18,12 @@ type odds struct {
 	resume  float64 // after a crash
 	sample  float64 // of the commits that are checked closely
 	denied  string
-	asked   string // a tool that asks; "" for none
-	once    bool   // a yes to it is good for the session
-	limits  session.Limits
+	// contract: the model works by skills: it loads, ties tasks to steps,
+	// completes, and begins again.
+	contract bool
+	asked    string // a tool that asks; "" for none
+	once     bool   // a yes to it is good for the session
+	limits   session.Limits
 
 	acts, classes, model, tools, failures []choice
 }
@@ -42,6 +45,7 @@ func draw(w *world) odds {
 	trait(0.1, "cut calls", 120)
 	trait(0.2, "todo", 10)
 	trait(0.2, "yield", 6)
+	trait(0.3, "skill", 8)
 	trait(0.15, "abort", 5)
 	trait(0.15, "speak", 3)
 	trait(0.1, "stop", 4)
@@ -54,6 +58,11 @@ func draw(w *world) odds {
 	}
 	if weights["down"] == 0 {
 		weights["fail"], weights["crash"], o.pace = 60, 1, 6000
+	}
+	if o.contract = w.roll(0.2); o.contract {
+		o.length += 80
+		weights["todo"], weights["skill"], weights["yield"], weights["crash"] = 8, 10, 16, 1
+		weights["cut calls"], weights["fail"], weights["abort"] = 0, 0, 0
 	}
 	o.lists(weights)
 	if weights["down"] == 0 && w.roll(0.5) {
@@ -91,6 +100,6 @@ func (o *odds) lists(x map[string]int) {
 	o.classes = []choice{{8, "prompt"}, {6, "steer"}, {1, "answer"}, {1, "human follow"}, {10, "inject"}}
 	o.model = []choice{{18 * x["stop"], "stop"}, {30, "calls"}, {x["cut calls"], "cut calls"}, {2 * x["yield"], "yield"},
 		{2, "yield beside"}, {1, "length"}, {1, "filtered"}, {5 * x["fail"], "fail"}}
-	o.tools = []choice{{4, "read"}, {3, "write"}, {3, "edit"}, {5, "bash"}, {3 * x["todo"], "todo"}, {2, "message_user"}, {1, "no_such_tool"}, {1, "broken"}}
+	o.tools = []choice{{4, "read"}, {3, "write"}, {3, "edit"}, {5, "bash"}, {3 * x["todo"], "todo"}, {2, "message_user"}, {2 * x["skill"], "skill"}, {1, "no_such_tool"}, {1, "broken"}}
 	o.failures = []choice{{8, "retry"}, {6, "incomplete"}, {x["down"], "fatal"}, {x["down"], "overflow"}}
 }

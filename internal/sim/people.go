@@ -20,6 +20,9 @@ type letter struct {
 func (w *world) write(class string) *letter {
 	n := len(w.letters) + 1
 	l := &letter{Arrive: transcript.Arrive{AID: fmt.Sprintf("a%d", n), Text: w.words(class)}}
+	if w.roll(0.15) {
+		l.Text += " a Deck"
+	}
 	switch class {
 	case "prompt", "steer", "answer":
 		l.Class, l.Human = transcript.Class(class), true
@@ -31,6 +34,9 @@ func (w *world) write(class string) *letter {
 			w.violated("inject: %w", err)
 		}
 		l.Arrive = a
+	}
+	if class == session.ArtifactUpdate && w.roll(0.7) {
+		l.Ref, l.ToRevision = w.revision()
 	}
 	if w.roll(0.05) {
 		l.AID, l.From = l.AID+"\xff", "\xff"

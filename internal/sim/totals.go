@@ -117,7 +117,9 @@ func expected() map[string]string {
 		"delivered": "prompt, steer, answer, follow, next",
 		"events": "timer, upgrade, facts, deposit, resume, abort, conflict, repeated, sent again, close, long wait, shared write, " +
 			"approval, stale approval, late answer, late tool report, model answer, model failure, tool report",
-		"cases": "superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, deaf tool, cut call, " +
+		"cases": "skill activated, skill unchanged, skill too large, skills conflict in a batch, skills closed, open steps refused, " +
+			"open steps delivered, gated call, update told by a result, update of what is known, " +
+			"superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, deaf tool, cut call, " +
 			"bad call, denied call, approved, refused by a person, granted before, yield beside calls, safe tool again, abort during tools, abort during the answer, " +
 			"abort of an interrupted run, waits at the end, facts session, facts date, facts agents, " +
 			"fail retry, fail incomplete, fail fatal, fail overflow, hold lifted: yield, hold lifted: aborted, hold lifted: error, " +

@@ -253,6 +253,7 @@ func decls() []llm.Tool {
 	path := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path"],"additionalProperties":false}`)
 	return []llm.Tool{
 		{Name: "read", Schema: path}, {Name: "write", Schema: path}, {Name: "edit", Schema: path},
+		{Name: "skill", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)},
 		{Name: "bash", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"additionalProperties":false}`)},
 	}
 }

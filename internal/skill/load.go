@@ -256,17 +256,56 @@ func distance(a, b string) int {
 	return row[len(y)]
 }
 
+// Bring returns what a call for a skill brings that was decided to load these
+// skills. What it wants beside them is in force, or another call's.
+func (c *Catalog) Bring(name string, load []string) (Loaded, error) {
+	l := Loaded{Name: name}
+	wanted, err := c.closure(name)
+	if err != nil {
+		return l, err
+	}
+	for _, w := range wanted {
+		if s, _ := c.Get(w); slices.Contains(load, w) {
+			l.Skills = append(l.Skills, s)
+		} else {
+			l.Unchanged = append(l.Unchanged, w)
+		}
+	}
+	return l, nil
+}
+
 // Text returns the result of the call as the model reads it: a block for each
-// skill with its exact body, and a line for those in force already.
+// skill with its exact body, the numbers of its steps, and a line for those in
+// force already.
 func (l Loaded) Text() string {
 	var blocks []string
 	for _, s := range l.Skills {
 		blocks = append(blocks, s.Block())
+		if steps := s.Numbered(); steps != "" {
+			blocks = append(blocks, steps)
+		}
 	}
 	if len(l.Unchanged) > 0 {
 		blocks = append(blocks, "Active already and unchanged: "+strings.Join(l.Unchanged, ", "))
 	}
 	return strings.Join(blocks, "\n")
+}
+
+// Numbered lists the steps of a workflow skill under the names by which task
+// items refer to them; "" if it has none.
+func (s Skill) Numbered() string {
+	if len(s.Steps) == 0 {
+		return ""
+	}
+	lines := []string{"Steps of " + s.Name + ", as task items name them:"}
+	for i, st := range s.Steps {
+		optional := ""
+		if st.Optional {
+			optional = " (optional)"
+		}
+		lines = append(lines, fmt.Sprintf("%s#%d %s%s", s.Name, i+1, st.Title(), optional))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Block returns the body between <skill name digest> tags. The body isn't

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Type says whether a skill is a procedure or lookup material.
@@ -66,6 +67,24 @@ type Skill struct {
 type Step struct {
 	Text     string // one line, without number and "(optional)"
 	Optional bool
+}
+
+// Title is the step in a few words: its first sentence, or its beginning.
+func (st Step) Title() string {
+	const longest = 60
+	for _, end := range []string{". ", ": "} {
+		if first, _, ok := strings.Cut(st.Text, end); ok && len(first) <= longest {
+			return first
+		}
+	}
+	if len(st.Text) <= longest {
+		return strings.TrimSuffix(st.Text, ".")
+	}
+	cut := strings.ToValidUTF8(st.Text[:longest], "")
+	if i := strings.LastIndexByte(cut, ' '); i > longest/2 {
+		cut = cut[:i]
+	}
+	return cut + "…"
 }
 
 // Tokens estimates the length of the body.

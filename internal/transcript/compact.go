@@ -64,6 +64,7 @@ const (
 	AnchorCatalog AnchorKind = "catalog" // newest skill catalog
 	AnchorDate    AnchorKind = "date"    // newest date note
 	AnchorSkill   AnchorKind = "skill"   // body of an active skill
+	AnchorSteps   AnchorKind = "steps"   // checklists of active workflow skills
 	AnchorTasks   AnchorKind = "tasks"   // task list
 )
 

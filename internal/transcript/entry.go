@@ -193,6 +193,11 @@ type Arrive struct {
 	Nudge   bool   `json:"nudge,omitempty"`   // the core's own reminder to go on or yield
 	Text    string `json:"text"`
 	Step    *Step  `json:"step,omitempty"`
+	// Of an artifact_update: which artifact (a file's path in the workspace, or
+	// another reference), and between which two revisions the change lies.
+	Ref          string `json:"ref,omitempty"`
+	FromRevision string `json:"fromRevision,omitempty"`
+	ToRevision   string `json:"toRevision,omitempty"`
 }
 
 // Step ties a prompt to an attempt of a workflow node.
@@ -292,6 +297,10 @@ type Intent struct {
 	Digest string `json:"digest"`         // SHA-256 of the arguments, hex
 	Safe   bool   `json:"safe,omitempty"` // may run again after a crash
 	Lock   string `json:"lock,omitempty"` // at most one open intent of a key runs
+	// Skills: what this call of the skill tool is to load, the named one and
+	// what it requires. The batch was decided as one set, so a name may be
+	// missing here that another call of the batch loads.
+	Skills []string `json:"skills,omitempty"`
 }
 
 // Ask says that a call waits for a person's approval. The entry's id is the
@@ -349,16 +358,19 @@ type Output struct {
 
 // SkillFact records an activation.
 type SkillFact struct {
-	Name   string   `json:"name"`
-	Type   string   `json:"type"`          // workflow | reference
-	Digest string   `json:"digest"`        // SHA-256 of the body, hex
-	Blob   string   `json:"blob"`          // content address of the body
-	Bytes  int      `json:"bytes"`         // length of the body
-	For    string   `json:"for,omitempty"` // the skill that required it
-	Steps  []string `json:"steps,omitempty"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`          // workflow | reference
+	Digest string `json:"digest"`        // SHA-256 of the body, hex
+	Blob   string `json:"blob"`          // content address of the body
+	Bytes  int    `json:"bytes"`         // length of the body
+	For    string `json:"for,omitempty"` // the skill that required it
 	// Requires names the skills that this one requires, transitively, also
 	// those that were active before.
 	Requires []string `json:"requires,omitempty"`
+	// Steps of a workflow skill, in order, as they were parsed at the
+	// activation. Optional lists the places of optional ones, from 0.
+	Steps    []string `json:"steps,omitempty"`
+	Optional []int    `json:"optional,omitempty"`
 }
 
 // Result answers a call. The facts it carries take effect with it.
@@ -371,6 +383,9 @@ type Result struct {
 	Misfit    bool         `json:"misfit,omitempty"`    // of message_user: the final words must have another form
 	Tasks     *TaskList    `json:"tasks,omitempty"`
 	Message   *UserMessage `json:"message,omitempty"`
+	// Unfinished: a completing message was refused, since required steps of an
+	// active workflow skill are open. That happens once a run.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // TaskList is the whole list after a change.
@@ -386,7 +401,7 @@ type Task struct {
 	Label   string `json:"label,omitempty"` // what people see
 	Status  string `json:"status"`          // pending | in_progress | complete | blocked
 	Reason  string `json:"reason,omitempty"`
-	Step    string `json:"step,omitempty"` // skill#step
+	Step    string `json:"step,omitempty"` // a step of a workflow skill: SKILL#N, N from 1
 }
 
 // UserMessage is a message that the model sent to the user by message_user.
@@ -400,9 +415,9 @@ type UserMessage struct {
 // Deviation from a required step of a workflow skill.
 type Deviation struct {
 	Skill string `json:"skill"`
-	Step  string `json:"step"`
-	Kind  string `json:"kind"` // optional | unrecoverable
-	Cause string `json:"cause"`
+	Step  string `json:"step"`  // "N. its text", N from 1
+	Kind  string `json:"kind"`  // optional | unrecoverable; "" if the model gave no cause
+	Cause string `json:"cause"` // "": the step was open and nothing was said about it
 }
 
 // Abort ends the run as soon as its tools have stopped.

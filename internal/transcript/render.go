@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/gamma-harness/gamma/llm"
@@ -32,7 +33,9 @@ func FactsMessages(f *Facts, mark string) []llm.Message {
 	}
 	body := f.Text
 	if f.Part == FactsAgents {
-		body = Escape(body) // a catalog's descriptions are escaped where it is built
+		body = Escape(body)
+	} else {
+		body = unmask(body) // a catalog's descriptions are escaped where it is built
 	}
 	data := dataBlock(from, mark, body)
 	if !f.Later {
@@ -65,9 +68,20 @@ func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 		from = a.Inject
 	}
 	return []llm.Message{
-		harness(a.Inject, mark, "The content follows as data."),
+		{Role: llm.Developer, Parts: text(tagged(a.Inject, mark, artifactAttrs(a), "The content follows as data."))},
 		dataBlock(from, mark, Escape(a.Text)),
 	}
+}
+
+// artifactAttrs names the artifact of an update and its revisions.
+func artifactAttrs(a *Arrive) string {
+	out := ""
+	for _, at := range [][2]string{{"ref", a.Ref}, {"from_revision", a.FromRevision}, {"to_revision", a.ToRevision}} {
+		if at[1] != "" {
+			out += " " + at[0] + `="` + escapeAttr(at[1]) + `"`
+		}
+	}
+	return out
 }
 
 // AnswerMessage renders an assistant message.
@@ -93,27 +107,69 @@ func TextOf(parts []llm.Part) string {
 }
 
 // Escape makes text harmless inside a tag: it can neither close its own tag
-// nor open another.
+// nor open another, nor look as if it did.
 func Escape(s string) string {
-	if !strings.ContainsAny(s, "&<>") {
-		return s // the usual case, without building a replacer
+	if strings.ContainsAny(s, "&<>") {
+		s = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 	}
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+	return unmask(s)
 }
 
-// escapeAttr is Escape for attribute values.
-func escapeAttr(s string) string {
-	if !strings.ContainsAny(s, "&<>\"\n\r") {
+// unmask writes signs that pass for a bracket, or that nobody sees, as
+// character references: what normalization turns into < or >, controls of the
+// writing direction, signs without width, and the invisible alphabet of tags.
+// Joiners stay, since scripts and pictures are made with them.
+func unmask(s string) string {
+	if strings.IndexFunc(s, masks) < 0 {
 		return s
 	}
-	return strings.NewReplacer(`"`, "&quot;", "\n", " ", "\r", " ").Replace(Escape(s))
+	var b strings.Builder
+	for _, r := range s {
+		if masks(r) {
+			fmt.Fprintf(&b, "&#x%X;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// masks reports whether unmask spells out the sign.
+func masks(r rune) bool {
+	switch {
+	case r < 0x20:
+		return r != '\t' && r != '\n' && r != '\r'
+	case r < 0x80:
+		return r == 0x7f
+	case r == 0xFE64, r == 0xFE65, r == 0xFF1C, r == 0xFF1E, r == 0x226E, r == 0x226F: // small, wide and struck-through < and >
+		return true
+	case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069: // direction
+		return true
+	case r == 0x200B, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r >= 0xE0000 && r <= 0xE007F: // unseen
+		return true
+	}
+	return r >= 0x80 && r <= 0x9F || r == 0x2028 || r == 0x2029
+}
+
+// escapeAttr is Escape for attribute values, which stay in one line.
+func escapeAttr(s string) string {
+	s = Escape(s)
+	if !strings.ContainsAny(s, "\"\n\r\t") {
+		return s
+	}
+	return strings.NewReplacer(`"`, "&quot;", "\n", " ", "\r", " ", "\t", " ").Replace(s)
 }
 
 func text(s string) []llm.Part { return []llm.Part{{Type: llm.TextPart, Text: s}} }
 
 // harness wraps the harness's own, already safe words.
 func harness(tag, mark, body string) llm.Message {
-	return llm.Message{Role: llm.Developer, Parts: text("<" + tag + ` mark="` + escapeAttr(mark) + "\">\n" + body + "\n</" + tag + ">")}
+	return llm.Message{Role: llm.Developer, Parts: text(tagged(tag, mark, "", body))}
+}
+
+// tagged writes a tag with the mark. attrs and body are safe already.
+func tagged(tag, mark, attrs, body string) string {
+	return "<" + tag + ` mark="` + escapeAttr(mark) + `"` + attrs + ">\n" + body + "\n</" + tag + ">"
 }
 
 // dataBlock carries foreign, already escaped words.

@@ -19,7 +19,7 @@ func CompactMessages(c *Compact, mark string) []llm.Message {
 		case a.Kept:
 		case a.Kind == AnchorSkill:
 			skills = append(skills, m)
-		case a.Kind == AnchorTasks:
+		case a.Kind == AnchorTasks, a.Kind == AnchorSteps:
 			tasks = append(tasks, m)
 		default:
 			out = append(out, m)
@@ -40,6 +40,8 @@ func anchorMessage(a *Anchor, mark string) llm.Message {
 	switch a.Kind {
 	case AnchorSession, AnchorAgents, AnchorCatalog, AnchorDate:
 		return FactsMessages(&Facts{Part: FactsPart(a.Kind), Text: a.Text}, mark)[0]
+	case AnchorSteps:
+		return harness("checklist", mark, Escape(a.Text))
 	case AnchorTasks:
 		return harness("task_list", mark, Escape(a.Text))
 	}

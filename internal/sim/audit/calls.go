@@ -56,12 +56,13 @@ func (a *auditor) intent(e *entry) {
 		a.fail("call", e.ID, "the answer was cut, %s must not run", c.id)
 	case a.bad(c) || isCore(c.name) || c.name == a.rec.Denied:
 		a.fail("call", e.ID, "%s must not run", c.name)
-	case b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]) || b.Safe != (c.name == "read"):
+	case b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]) || b.Safe != (c.name == "read" || c.name == "skill"):
 		a.fail("call", e.ID, "the intent doesn't fit the call")
 	case lock && b.Lock != path || !lock && b.Lock != "":
 		a.fail("call", e.ID, "the lock key is %q", b.Lock)
 	}
 	a.permitted(e, c)
+	a.passed(e, c)
 	c.intent = e
 }
 
@@ -81,6 +82,8 @@ func (a *auditor) result(e *entry) {
 		a.notRun(e, c)
 	case isCore(c.name):
 		a.core(e, c)
+	case c.name == "skill" && c.intent == nil:
+		a.skillCore(e, c)
 	default:
 		a.reported(e, c)
 	}
@@ -88,6 +91,8 @@ func (a *auditor) result(e *entry) {
 		a.fail("settle", e.ID, "terminate is %v", b.Terminate)
 	}
 	c.result = e
+	a.activate(e, c)
+	a.learn(e)
 	if a.open() == 0 {
 		a.endBatch()
 	}
@@ -145,6 +150,7 @@ func (a *auditor) notRun(e *entry, c *call) {
 	if b.Denied != "" && c.name != a.rec.Denied && !refused {
 		a.fail("call", e.ID, "%s was refused by a rule for %s", c.name, a.rec.Denied)
 	}
+	a.reasoned(e, c)
 	switch {
 	case a.cut:
 		a.stats.Cases["cut call"]++
@@ -176,12 +182,16 @@ func (a *auditor) core(e *entry, c *call) {
 	case (b.Message != nil) != (c.name == "message_user"):
 		a.fail("call", e.ID, "the message is missing or not asked for")
 	}
+	if b.Message != nil {
+		a.said(e, c)
+	}
 	if b.Tasks == nil {
 		return
 	}
 	if c.name != "todo" || b.Tasks.Revision != a.tasks.Revision+1 {
 		a.fail("tasks", e.ID, "revision %d by %s follows %d", b.Tasks.Revision, c.name, a.tasks.Revision)
 	}
+	a.follow(a.tasks, *b.Tasks)
 	a.tasks = *b.Tasks
 	a.lists[b.Tasks.Revision] = e
 	busy := 0

@@ -11,6 +11,7 @@ func (a *auditor) deliver(e *entry) {
 	if len(b.Arrivals) == 0 {
 		a.fail("delivery", e.ID, "it is empty")
 	}
+	fresh := a.run == nil || a.turn == batchEnded || a.turn == modelStopped
 	fits, early := a.situation(e)
 	if b.Early != early {
 		a.fail("delivery", e.ID, "early is %v", b.Early)
@@ -26,6 +27,7 @@ func (a *auditor) deliver(e *entry) {
 	for _, id := range b.Arrivals {
 		a.give(a.byID[id])
 	}
+	a.beginTurn(fresh, b.Arrivals)
 	a.run.epoch = e.epoch
 	a.turn = modelsTurn
 }
@@ -79,6 +81,7 @@ func (a *auditor) begin(e *entry) {
 		a.stats.Cases["hold lifted: "+a.hold]++
 	}
 	a.run = &run{id: e.ID, since: e.Time}
+	a.asked, a.mayBe = nil, false
 	a.hold, a.fails, a.lastFail = "", 0, nil
 }
 

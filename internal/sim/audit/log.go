@@ -39,6 +39,12 @@ type body struct {
 	Inject  string `json:"inject"`
 	Text    string `json:"text"`
 
+	Ref        string            `json:"ref"`
+	ToRevision string            `json:"toRevision"`
+	Seen       map[string]string `json:"seen"`
+	Skills     json.RawMessage   `json:"skills"` // of an intent names, of a result activations
+	Unfinished bool              `json:"unfinished"`
+
 	Part  string `json:"part"`
 	Date  string `json:"date"`
 	Later bool   `json:"later"`
@@ -110,11 +116,39 @@ type task struct {
 	Content string `json:"content"`
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
+	Step    string `json:"step"`
 }
 
 type toUser struct {
-	Text  string `json:"text"`
-	Block bool   `json:"block"`
+	Text       string `json:"text"`
+	Block      bool   `json:"block"`
+	Reason     string `json:"reason"`
+	Deviations []struct {
+		Skill string `json:"skill"`
+		Step  string `json:"step"`
+		Cause string `json:"cause"`
+	} `json:"deviations"`
+}
+
+type activated struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	For    string `json:"for"`
+}
+
+// loadOf reads the names of an intent, activations those of a result.
+func (b body) loadOf() (names []string) {
+	if json.Unmarshal(b.Skills, &names) != nil {
+		return nil
+	}
+	return names
+}
+
+func (b body) activations() (facts []activated) {
+	if json.Unmarshal(b.Skills, &facts) != nil {
+		return nil
+	}
+	return facts
 }
 
 type auditor struct {

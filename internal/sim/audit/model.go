@@ -32,6 +32,7 @@ type model struct {
 	wants    []want // the messages of the context, as they should be
 	atReq    map[string]int
 	lists    map[int]*entry // by revision, the result that wrote the task list
+	contracts
 }
 
 type turn int
@@ -76,6 +77,7 @@ type want struct {
 
 func (a *auditor) walk() {
 	a.aids, a.allCalls, a.atReq, a.lists = map[string]*entry{}, map[string]*call{}, map[string]int{}, map[int]*entry{}
+	a.known = map[string]string{}
 	for i, e := range a.log {
 		a.place(e)
 		if r := a.run; r != nil && r.abort != nil && e.epoch == r.abort.epoch && r.epoch == e.epoch && e.Time.Sub(r.abort.Time) > 3*time.Second {
@@ -228,6 +230,10 @@ func (a *auditor) arrive(e *entry) {
 			}
 		}
 		a.queue = kept
+	}
+	if a.told(e) {
+		a.stats.Cases["update of what is known"]++
+		return
 	}
 	a.queue = append(a.queue, e)
 }

@@ -18,6 +18,9 @@ type Record struct {
 	Denied   string   // a tool that a rule refuses; "" for none
 	Asked    string   // a tool that asks; "" for none
 	Grace    time.Duration
+	Skills   []Skill // of the catalog
+	Budget   int     // tokens that active skills may have together
+	Needs    []Need
 
 	AskedOnce bool // a yes to Asked is good from then on
 }

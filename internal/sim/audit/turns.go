@@ -89,6 +89,7 @@ func (a *auditor) answer(e *entry) {
 		r.cuts = 0
 	}
 	a.stop = b.Stop
+	a.expectSkills()
 	if a.turn = toolsTurn; len(a.calls) == 0 {
 		a.turn, r.answer = modelStopped, e
 	}

@@ -1,12 +1,12 @@
-// Package skilltool is the skill tool: it loads the whole body of a skill and
-// of those that it requires, keeps each body as a blob, and reports the
-// activations as facts of the call's result.
+// Package skilltool is the skill tool: it reads the bodies that a call is to
+// load, keeps each as a blob, and reports the activations as facts of the
+// call's result. What a call loads, and whether it may, is decided by the
+// session core before any call of the batch starts (session.ToolCall.Load).
 //
 // The result's text holds a <skill name digest> block for each body, never
-// cut. A skill that is active with the same body is named in one line. An
-// unknown name is answered with the names that exist; a set of skills that
-// conflicts, goes in circles, or would take more than a quarter of the
-// model's window is refused with the reason, and nothing is activated.
+// cut, and the numbers of a workflow skill's steps. A skill that the call
+// wants and that is active, or loaded by another call of the batch, is named
+// in one line.
 package skilltool
 
 import (
@@ -29,7 +29,6 @@ type Blobs interface {
 type Tool struct {
 	Catalog *skill.Catalog
 	Blobs   Blobs
-	Window  int // of the model, tokens; 0: not known
 }
 
 // Declaration declares the tool. It never names skills, so that the prefix is
@@ -46,11 +45,7 @@ func (t *Tool) Run(_ context.Context, call session.ToolCall, _ func(string)) ses
 	if err := json.Unmarshal(call.Args, &args); err != nil {
 		return refused(err)
 	}
-	var active []skill.Active
-	for _, f := range call.Skills {
-		active = append(active, skill.Active{Name: f.Name, Digest: f.Digest, Bytes: f.Bytes})
-	}
-	loaded, err := t.Catalog.Load(args.Name, active, t.Window/4)
+	loaded, err := t.Catalog.Bring(args.Name, call.Load)
 	if err != nil {
 		return refused(err)
 	}
@@ -60,10 +55,11 @@ func (t *Tool) Run(_ context.Context, call session.ToolCall, _ func(string)) ses
 		if err != nil {
 			return refused(err)
 		}
-		fact := transcript.SkillFact{Name: s.Name, Type: string(s.Type), Digest: s.Digest, Blob: blob, Bytes: len(s.Body), Steps: s.RequiredSteps()}
-		if s.Name != args.Name {
-			fact.For = args.Name
+		by := args.Name
+		if s.Name == by {
+			by = ""
 		}
+		fact := session.SkillFactOf(s, blob, by)
 		fact.Requires = t.Catalog.Required(s.Name)
 		out.Skills = append(out.Skills, fact)
 	}

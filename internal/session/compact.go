@@ -86,7 +86,7 @@ func (s *State) compact(ev Compacted, env Env) (*transcript.Compact, *transcript
 			return nil, s.compactFailure(reason, detail, ev.Response)
 		}
 		r := ev.Response
-		c.Summary = strings.TrimSpace(transcript.TextOf(r.Parts))
+		c.Summary = strings.TrimSpace(s.unmarked(transcript.TextOf(r.Parts)))
 		c.Asked, c.Usage, c.Provider, c.Model = true, r.Usage, r.Provider, r.Model
 	}
 	c.Read, c.Changed = s.files(cut)

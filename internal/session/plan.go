@@ -22,6 +22,8 @@ func plan(s *State, env Env) []transcript.Body {
 	switch {
 	case s.Header.Session == "" || s.Why == transcript.OpenDeposit && !mutant("DepositStarts"):
 		return nil // a deposit starts nothing
+	case s.compacting():
+		return planCompacting(s, env)
 	case s.Run == nil:
 		return planStart(s, env)
 	case s.Interrupted():
@@ -60,13 +62,10 @@ func (s *State) late(env Env) bool {
 
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
-	if s.asked() {
-		return nil // a compaction: arrivals wait
-	}
-	if c := s.command(); c != nil && !s.backingOff(env.Now) {
-		return one(s.planCommand(env, c))
-	}
 	if !s.starts() {
+		if c := s.command(); c != nil && !s.backingOff(env.Now) {
+			return one(s.planCommand(env, c))
+		}
 		return nil
 	}
 	if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
@@ -81,9 +80,6 @@ func planStart(s *State, env Env) []transcript.Body {
 // person's message that came since closes it; a run that had been aborted
 // before its owner went settles as that.
 func planInterrupted(s *State, env Env) []transcript.Body {
-	if s.compacting() {
-		return nil
-	}
 	if c := s.command(); c != nil && !s.backingOff(env.Now) {
 		return one(s.planCommand(env, c))
 	}

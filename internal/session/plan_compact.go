@@ -44,6 +44,18 @@ func (s *State) tooBig(env Env) bool {
 	return s.Mem.Overflow && !mutant("OverflowRetried") || env.Window > 0 && s.Tokens(env) > env.Window
 }
 
+// planCompacting: a compaction is in flight. Arrivals wait for it; only what
+// stops the run ends it.
+func planCompacting(s *State, env Env) []transcript.Body {
+	if s.Run == nil || s.Interrupted() {
+		return nil
+	}
+	if why := s.stopReason(env); why != "" {
+		return one(s.settle(why, ""))
+	}
+	return nil
+}
+
 // planCompaction: the model should be asked, and the context is too big, about
 // to be, or a person wants it smaller. It returns nothing if the model can be
 // asked.
@@ -198,7 +210,7 @@ func (s *State) answered() int {
 
 // pairSafe reports whether the context may begin with message at.
 func (s *State) pairSafe(at int) bool {
-	return at == len(s.Ctx) || s.Ctx[at].Msg.Role != llm.ToolRole && s.Ctx[at].Owner != s.Ctx[at-1].Owner
+	return at == s.Mem.Block || at == len(s.Ctx) || s.Ctx[at].Msg.Role != llm.ToolRole && s.Ctx[at].Owner != s.Ctx[at-1].Owner
 }
 
 // droppable counts the bytes that a summary would stand for.

@@ -90,6 +90,14 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 		Permit: w.permit}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
 	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
+	w.rec.Files = map[string]string{}
+	w.rec.PrefixBytes = len(k.prefix.System)
+	for _, d := range k.tools.Decls {
+		w.rec.PrefixBytes += len(d.Name) + len(d.Description) + len(d.Schema)
+	}
+	if w.odds.fat {
+		w.env.Window, w.rec.Window = window, window
+	}
 	w.rec.Skills, w.rec.Budget, w.rec.Needs = k.known, skillBudget, needs()
 	for _, d := range k.tools.Decls {
 		w.rec.Tools = append(w.rec.Tools, d.Name)
@@ -145,6 +153,8 @@ func (w *world) turn() {
 		w.crash(w.idlePoint())
 	case "change":
 		w.change()
+	case "compact":
+		w.post(w.write("compact"))
 	case "wait":
 		w.totals.Events["long wait"]++
 		w.advance(time.Duration(1+w.rng.IntN(40)) * time.Second)
@@ -186,11 +196,13 @@ func (w *world) finish() {
 		w.mail()
 		s := w.actor.State
 		switch {
+		case s.Status(w.now) == session.Compacting:
+			w.work()
 		case s.Interrupted() && resume:
 			w.resume()
 		case s.Interrupted():
 			w.post(w.write("prompt"))
-		case s.Run != nil:
+		case s.Busy():
 			w.approve()
 			w.advance(time.Second)
 			w.work()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
@@ -23,9 +24,14 @@ func (w *world) write(class string) *letter {
 	if w.roll(0.15) {
 		l.Text += " a Deck"
 	}
+	if w.odds.fat && !w.calm && w.roll(0.04) {
+		l.Text += strings.Repeat(" long", 3_000) + "!"
+	}
 	switch class {
 	case "prompt", "steer", "answer":
 		l.Class, l.Human = transcript.Class(class), true
+	case "compact":
+		l.Class = transcript.ClassCommand
 	case "human follow":
 		l.Class, l.Human = transcript.ClassFollow, true
 	default:

@@ -191,11 +191,9 @@ func (c *commit) aborts(ev Aborts) {
 	if c.deposit() {
 		return
 	}
-	if s := c.Next; s.compacting() && (s.Run == nil || s.Interrupted()) {
+	if s := c.Next; s.compacting() && s.Run == nil {
 		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
-		if s.Run == nil {
-			return
-		}
+		return
 	}
 	if r := c.Next.Run; r == nil || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}

@@ -231,24 +231,6 @@ func Apply(s *State, e transcript.Entry) {
 	}
 }
 
-// tried is the kind of call that failed.
-func tried(f *transcript.Fail) string {
-	if f.For == forCompaction {
-		return forCompaction
-	}
-	return "turn"
-}
-
-// endedElsewhere counts a compaction of another branch.
-func (s *State) endedElsewhere(command transcript.ID, asked bool) {
-	if asked {
-		s.Tries[forCompaction]++
-	}
-	if !command.IsZero() {
-		s.drop([]transcript.ID{command})
-	}
-}
-
 // applyRepair: a repair takes messages out of the queue that may have been
 // delivered in what is lost, and what the model sees may have changed.
 func (s *State) applyRepair(o *transcript.Open) {

@@ -44,6 +44,7 @@ type entry struct {
 		Class   string `json:"class"`
 		Partial string `json:"partial"`
 		By      string `json:"by"`
+		Break   string `json:"break"`
 	} `json:"body"`
 }
 

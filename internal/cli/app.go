@@ -148,7 +148,7 @@ func emptyFlag(args []string) string {
 		switch name, value, given := strings.Cut(arg, "="); {
 		case arg == "--":
 			return ""
-		case name != "--resume" && name != "--allow" && name != "--deny" && name != "--model":
+		case name != "--resume" && name != "--fork" && name != "--allow" && name != "--deny" && name != "--model":
 		case given && value == "", !given && i+1 < len(args) && args[i+1] == "":
 			return name
 		}

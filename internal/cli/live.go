@@ -96,9 +96,14 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if l.model.notice != "" {
 		out.notice(l.model.notice)
 	}
-	if l.resumed {
+	if c.Fork != "" {
+		id, err = a.fork(home, id, "")
+	}
+	switch {
+	case err != nil:
+	case l.resumed:
 		err = l.reopen(home, id)
-	} else {
+	default:
 		err = l.create(c, home)
 	}
 	if err != nil {
@@ -111,6 +116,8 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 // which finds the session to resume; "" for a new one.
 func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Session, err error) {
 	switch {
+	case c.Fork != "":
+		id, err = a.findSession(home, c.Fork)
 	case c.Resume != "":
 		id, err = a.findSession(home, c.Resume)
 	case c.Continue:

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -18,6 +19,9 @@ type sessionCmd struct {
 	Show sessionShow `cmd:"" help:"Show a session as people read it."`
 
 	Compact sessionCompact `cmd:"" help:"Replace the older part of a session's conversation by a summary."`
+
+	Rewind sessionRewind `cmd:"" help:"Go back to an earlier place of a session, with the files."`
+	Fork   sessionFork   `cmd:"" help:"Make a new session of a copy."`
 
 	Doctor sessionDoctor `cmd:"" help:"Name what is wrong with a session's files; with --fix, repair it."`
 	Cache  sessionCache  `cmd:"" help:"Show how much of each request repeats the one before it."`
@@ -186,9 +190,15 @@ func (c sessionShow) Run(a *app) error {
 	if c.Full {
 		s.system(log.Header)
 	}
-	for _, e := range log.Entries {
+	if f := log.Header.Forked; f != nil {
+		s.say("a copy of session %s as it was at entry %s", f.Session, f.Entry)
+	}
+	on := session.OnBranch(log.Entries)
+	for i, e := range log.Entries {
+		s.off = e.IsNode() && !on[i]
 		s.entry(e)
 	}
+	s.off = false
 	for _, n := range log.Notices() {
 		s.say("\n%s", n)
 	}

@@ -17,6 +17,7 @@ type showing struct {
 	a     *app
 	full  bool
 	err   error // of the output
+	off   bool  // on a branch that was left
 	hide  redactor
 	calls map[string]string // tool and arguments by call id
 	texts map[transcript.ID]*transcript.Arrive
@@ -25,6 +26,9 @@ type showing struct {
 func (s *showing) say(format string, args ...any) {
 	if s.err != nil {
 		return
+	}
+	if s.off {
+		format = "┊ " + strings.ReplaceAll(strings.TrimPrefix(format, "\n"), "\n", "\n┊ ")
 	}
 	_, s.err = fmt.Fprintln(s.a.stdout, wrap(s.hide.text(printable(fmt.Sprintf(format, args...))), widthOf(s.a.stdout)))
 }
@@ -57,6 +61,12 @@ func (s *showing) entry(e transcript.Entry) {
 		}
 	case *transcript.Result:
 		s.result(b)
+	case *transcript.Leaf:
+		where := "from its beginning"
+		if !b.To.IsZero() {
+			where = "behind entry " + b.To.String()
+		}
+		s.say("\n── the conversation goes on %s (%s); what is marked ┊ was left", where, b.Why)
 	case *transcript.Compact:
 		s.say("── compacted (%s): %d → %d tokens", b.Why, b.Before, b.After)
 		if s.full {

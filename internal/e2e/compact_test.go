@@ -154,7 +154,7 @@ steps:
 			c.holds(fmt.Sprintf(`<skill name=%q type=`, name), 1)
 		}
 		roles, messages := c.newest()
-		if last := len(messages) - 1; roles[last] != "user" || !strings.HasSuffix(messages[last], "go") {
+		if last := len(messages) - 1; roles[last] != "user" || !strings.Contains("\n"+messages[last]+"\n", "\ngo\n") {
 			t.Errorf("the last message is %s %q", roles[last], messages[last])
 		}
 		c.announced(1)
@@ -218,7 +218,7 @@ steps:
 	c.holds("do two things", 0)
 	roles, messages := c.newest()
 	for i, m := range messages {
-		if roles[i] == "user" && !strings.Contains(m, "<data from=") && !strings.HasSuffix(m, "hi") {
+		if roles[i] == "user" && !strings.Contains(m, "<data from=") && !strings.Contains("\n"+m+"\n", "\nhi\n") {
 			t.Errorf("user message %q", m)
 		}
 	}

@@ -263,6 +263,9 @@ func storableOutput(out transcript.Output) transcript.Output {
 	if !storable(out.Details) {
 		out.Details = nil
 	}
+	for i := range out.Undo {
+		out.Undo[i].Lost = strings.ToValidUTF8(out.Undo[i].Lost, "\uFFFD")
+	}
 	seen := make(map[string]string, len(out.Seen))
 	for path, rev := range out.Seen {
 		seen[strings.ToValidUTF8(path, "\uFFFD")] = rev // two names may become one

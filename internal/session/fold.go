@@ -94,6 +94,12 @@ func newBranch() Branch {
 	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}, Granted: map[string]bool{}, Mem: newMemory()}
 }
 
+// OnBranch marks the nodes on the branch that the session stands on.
+func OnBranch(entries []transcript.Entry) []bool {
+	on, _ := onPath(entries)
+	return on
+}
+
 // onPath marks the nodes between the root and the leaf. The leaf is the last
 // node, or where a leaf record behind it points; astray is the place of that
 // record if it points nowhere, else -1.

@@ -62,6 +62,7 @@ func (s *Set) edit(call session.ToolCall) (session.Output, error) {
 		return session.Output{}, fmt.Errorf("%s: %w. Nothing was changed", show(a.path), err)
 	}
 	p.info = info
+	before := s.before(a.path, p, content)
 	info, err = s.places.replace(a.path, p, []byte(ch.result))
 	if err != nil {
 		return session.Output{}, err
@@ -71,6 +72,7 @@ func (s *Set) edit(call session.ToolCall) (session.Output, error) {
 		Text:    ch.report(show(a.path)),
 		Details: details(editDetails{Path: p.rel, Diff: diffSpans(p.rel, string(content), ch.spans), Edits: ch.reports}),
 		Seen:    map[string]string{seenKey(p): contentRevision([]byte(ch.result), info)},
+		Undo:    before.became([]byte(ch.result)),
 	}, nil
 }
 

@@ -69,12 +69,19 @@ type Spill interface {
 	Open(name string) (io.ReadSeekCloser, error)
 }
 
+// Blobs keeps contents. PutBlob returns the SHA-256 in hex when the bytes are
+// on disk.
+type Blobs interface {
+	PutBlob([]byte) (string, error)
+}
+
 // Config says what the tools may reach.
 type Config struct {
 	Workspace string   // absolute; it exists
 	SkillDirs []string // absolute, readable; those that don't exist are left out
 	Forbidden []string // absolute; never reachable, present or not
 	Spill     Spill    // nil: what is cut off an output is lost
+	Blobs     Blobs    // nil: what write and edit change can't be undone
 
 	Environ  []string // our environment; nil: that of the process
 	AllowEnv []string // further names that commands may see (shell.Environ)
@@ -90,6 +97,7 @@ type Config struct {
 type Set struct {
 	places *places
 	spill  Spill
+	blobs  Blobs
 	shell  *shell.Shell
 	locks  locks
 }
@@ -114,7 +122,7 @@ func New(cfg Config) (*Set, error) {
 		p.close()
 		return nil, err
 	}
-	return &Set{places: p, spill: cfg.Spill, shell: sh}, nil
+	return &Set{places: p, spill: cfg.Spill, blobs: cfg.Blobs, shell: sh}, nil
 }
 
 // Close ends running commands and background jobs, TERM first and then KILL,

@@ -41,6 +41,7 @@ func (s *Set) write(call session.ToolCall) (session.Output, error) {
 	} else {
 		d.Diff = diffTexts(p.rel, []byte{}, content)
 	}
+	before := s.before(a.path, p, nil)
 	info, err := s.places.replace(a.path, p, content)
 	if err != nil {
 		return session.Output{}, err
@@ -54,6 +55,7 @@ func (s *Set) write(call session.ToolCall) (session.Output, error) {
 		Text:    fmt.Sprintf("%s %s: %d bytes, %d lines%s.", verb, show(a.path), d.Bytes, d.Lines, note),
 		Details: details(d),
 		Seen:    map[string]string{seenKey(p): contentRevision(content, info)},
+		Undo:    before.became(content),
 	}, nil
 }
 

@@ -156,6 +156,13 @@ type Session struct {
 	Label     string      `json:"label,omitempty"`
 	Digests   Digests     `json:"digests"`
 	Preloaded []SkillFact `json:"preloaded,omitempty"`
+	Forked    *Fork       `json:"forked,omitempty"` // of a copy: where it comes from
+}
+
+// Fork says which session a session was copied from, and how far it had come.
+type Fork struct {
+	Session string `json:"session"`
+	Entry   ID     `json:"entry"` // the newest one that was copied
 }
 
 // Digests are the SHA-256 (hex) of what the build put into the prefix.
@@ -354,6 +361,15 @@ type Output struct {
 	// workspace path.
 	Seen   map[string]string `json:"seen,omitempty"`
 	Skills []SkillFact       `json:"skills,omitempty"`
+	Undo   []FileState       `json:"undo,omitempty"` // of the files that it changed
+}
+
+// FileState says how a file was before a call changed it.
+type FileState struct {
+	Path   string `json:"path"`             // in the workspace, with slashes
+	Before string `json:"before,omitempty"` // blob of the content; "": there was no file
+	After  string `json:"after"`            // SHA-256 (hex) of the content that the call wrote
+	Lost   string `json:"lost,omitempty"`   // why the content before wasn't kept
 }
 
 // SkillFact records an activation.

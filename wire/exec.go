@@ -57,6 +57,7 @@ type Session struct {
 //	todo                                tasks
 //	skill                               skill
 //	error                               error
+//	model_change                        model, detail: another model answers from here on
 //	compaction                          compaction; of one that is done also usage
 type Event struct {
 	Type    string          `json:"type"`
@@ -87,6 +88,8 @@ type Event struct {
 	Skill   *Skill          `json:"skill,omitempty"`
 	Asked   *Approval       `json:"approval,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
+
+	Model string `json:"model,omitempty"` // PROVIDER/NAME
 
 	Compaction *Compaction `json:"compaction,omitempty"`
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Model    llm.Model
 	Settings llm.Settings
 	Tools    Tools
+	Wake     session.Wake // the model that answers, if it may be another one than before
 	Env      func(now time.Time) session.Env
 	// Publish is called from the session's goroutine, in order. It must return
 	// soon, and must not call Send, View or Close.
@@ -196,7 +197,7 @@ func (a *Agent) wake() error {
 	if a.actor.State.Tasks.Revision > 0 {
 		a.actor.WriteTodo()
 	}
-	_, err := a.actor.Handle(session.Wake{})
+	_, err := a.actor.Handle(a.cfg.Wake)
 	return err
 }
 

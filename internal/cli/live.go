@@ -132,7 +132,11 @@ func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Sess
 	if err != nil {
 		return "", had, err
 	}
-	return id, log.Header, nil
+	had = log.Header
+	if e, ok := home.Last(id, "model_change"); ok {
+		had.Model = e.Body.(*transcript.ModelChange).Model
+	}
+	return id, had, nil
 }
 
 // read looks whether anything is left to do in the session, without owning
@@ -278,7 +282,7 @@ func (l *live) envAt(now time.Time) session.Env {
 // start brings the session to life.
 func (l *live) start() {
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
-	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Model: l.model.model, Settings: l.model.settings,
+	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Wake: session.Wake{Model: l.model.name, Maker: l.model.maker}, Model: l.model.model, Settings: l.model.settings,
 		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
 	l.serve()
 }

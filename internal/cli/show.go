@@ -67,6 +67,8 @@ func (s *showing) entry(e transcript.Entry) {
 			where = "behind entry " + b.To.String()
 		}
 		s.say("\n── the conversation goes on %s (%s); what is marked ┊ was left", where, b.Why)
+	case *transcript.ModelChange:
+		s.say("── model %s; before: %s; %d of its own items left out", shortModel(b.Model), shortModel(b.From), b.Dropped)
 	case *transcript.Compact:
 		s.say("── compacted (%s): %d → %d tokens", b.Why, b.Before, b.After)
 		if s.full {

@@ -368,3 +368,40 @@ steps:
 	}
 	c.announced(1)
 }
+
+// TestE37_ModelSwitch: another model goes on with a session. Reasoning that it
+// can't take is left out, an entry and the announced break say so, and who
+// goes on without --model keeps the new one.
+func TestE37_ModelSwitch(t *testing.T) {
+	t.Parallel()
+	c := newCompacting(t, fakeprovider.Responses, 60_000, `version: 1
+steps:
+  - {thinking: "let me see", tools: [{name: read, args: {path: big.txt}}]}
+  - {thinking: "aha", text: first}
+  - {text: second}
+  - {text: third}
+  - {thinking: "hm", text: fourth}
+`)
+	c.skills()
+	c.must(0, "exec", "one")
+	id := c.readSession().id
+	c.must(0, "exec", "--resume", id, "--model", "openai/fake-2", "two")
+	if got := c.requests("turn")[2]; strings.Contains(string(got.Body), `"reasoning"`) && strings.Contains(string(got.Body), "encrypted_content\":\"") || got.Model != "fake-2" {
+		t.Errorf("the request to %s: %s", got.Model, got.Body)
+	}
+	c.must(0, "exec", "--resume", id, "three")
+	if got := c.requests("turn")[3]; got.Model != "fake-2" {
+		t.Errorf("without --model %s goes on", got.Model)
+	}
+	c.must(0, "exec", "--resume", id, "--model", "openai-chat/fake-3", "four")
+	if n := c.readSession().kinds()["model_change"]; n != 2 {
+		t.Errorf("%d changes of the model", n)
+	}
+	for _, r := range c.fake.Refusals() {
+		t.Errorf("request %d was refused by the rule %q: %s", r.Request, r.Rule, r.Message)
+	}
+	show := c.must(0, "session", "show", id)
+	if !strings.Contains(show.stdout, "model openai/fake-2; before: openai/fake-1; 2 of its own items left out") {
+		t.Errorf("show: %s", show.stdout)
+	}
+}

@@ -78,6 +78,8 @@ func describeCompaction(k string, e transcript.Entry) string {
 			s += fmt.Sprintf(", shortens %s %s", p.Arrival, p.File)
 		}
 		return s
+	case *transcript.ModelChange:
+		return fmt.Sprintf("%s %s -> %s, drops %d", k, b.From, b.Model, b.Dropped)
 	case *transcript.CompactFailed:
 		return fmt.Sprintf("%s %s (%s)", k, b.Reason, b.Detail)
 	}

@@ -39,6 +39,8 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	compact ID [TEXT]                         a person asks for a compaction
 //	summary TEXT · cutsummary TEXT · callsummary  the compaction's model answers; \n is a line's end
 //	lose NAME                                 a skill's body can't be read any more
+//	model NAME MAKER                          another owner opens the session with this model
+//	thinks MAKER THOUGHT ;; text TEXT         the model stops, with a thought that only its maker understands
 //	asked                                     show the compaction's request
 //	BIGn stands for n bytes of text
 //	tool N ok|error TEXT                      the N-th call of the batch ends
@@ -180,6 +182,11 @@ func (c *conversation) do(line string) string {
 		c.env.Facts.Catalog = rest
 	case "request":
 		return c.request()
+	case "model":
+		name, maker, _ := strings.Cut(rest, " ")
+		c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenStart})
+		c.refold()
+		return c.decide(Wake{Model: name, Maker: maker})
 	case "asked":
 		return c.shown(CompactRequest(c.s, c.s.Mem.Plan))
 	case "lose":
@@ -224,6 +231,10 @@ func (c *conversation) event(verb, rest string) Event {
 	case "tool":
 		n, outcome, text := threeWords(rest)
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
+	case "thinks":
+		maker, rest, _ := strings.Cut(rest, " ")
+		thought, text, _ := strings.Cut(rest, " ;; text ")
+		return c.answer(llm.StopEnd, llm.Part{Type: llm.ThinkingPart, Text: thought, Raw: json.RawMessage(`{"sealed":"x"}`), Maker: maker}, llm.Part{Type: llm.TextPart, Text: text})
 	case "compact":
 		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassCommand, Text: b}}
 	case "summary", "cutsummary", "callsummary":
@@ -321,9 +332,13 @@ func (c *conversation) equal() {
 func (c *conversation) prefixes(before int, ev Event) {
 	c.t.Helper()
 	own := 1
-	switch ev.(type) {
-	case Tick, Wake:
+	switch ev := ev.(type) {
+	case Tick:
 		own = 0
+	case Wake:
+		if own = 0; ev.Model != "" {
+			own = len(c.last.Entries) // the prefix without the change is another opening's
+		}
 	}
 	for cut := before + own; cut < len(c.entries); cut++ {
 		s, err := Fold(c.entries[:cut])
@@ -407,7 +422,7 @@ func describe(e transcript.Entry) string {
 	case *transcript.Result:
 		first, _, _ := strings.Cut(b.Text, "\n")
 		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)
-	case *transcript.Request, *transcript.Compact, *transcript.CompactFailed:
+	case *transcript.Request, *transcript.Compact, *transcript.CompactFailed, *transcript.ModelChange:
 		return describeCompaction(k, e)
 	case *transcript.Settled:
 		s := fmt.Sprintf("%s %s", k, b.Reason)

@@ -79,6 +79,8 @@ func stored(e transcript.Entry) transcript.Entry {
 // first appends the event's own entries.
 func (c *commit) first(ev Event) {
 	switch ev := ev.(type) {
+	case Wake:
+		c.wakes(ev)
 	case Arrives:
 		c.arrives(ev)
 	case Resumes:

@@ -13,7 +13,9 @@ import (
 type Event interface{ event() }
 
 // Wake: an owner opened the session; its open entry is already in the state.
-type Wake struct{}
+// Model, unless "", is the model that answers from now on, and Maker whose own
+// items it takes.
+type Wake struct{ Model, Maker string }
 
 // Arrives: something for the model arrived. The same AID twice is answered
 // with the first outcome; with other words it is a conflict.

@@ -171,7 +171,7 @@ func Apply(s *State, e transcript.Entry) {
 		s.forget()
 		s.applyRepair(b)
 	case *transcript.Session:
-		s.Header = *b
+		s.Header, s.Model = *b, b.Model
 		s.activate(b.Preloaded)
 	case *transcript.Label:
 		s.Label = b.Text
@@ -200,7 +200,7 @@ func Apply(s *State, e transcript.Entry) {
 			return
 		}
 		s.InTurn = true
-		s.requested, s.moved = true, false
+		s.requested, s.moved, s.switched = true, false, false
 		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
 	case *transcript.Answer:
 		s.applyAnswer(e.ID, b)
@@ -230,6 +230,8 @@ func Apply(s *State, e transcript.Entry) {
 		s.dropCommands()
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
+	case *transcript.ModelChange:
+		s.applyModel(b)
 	case *transcript.Compact:
 		s.applyCompact(e.ID, b)
 	case *transcript.CompactFailed:

@@ -33,6 +33,7 @@ type Update struct {
 	Ask    *transcript.Ask
 	Answer *transcript.Approval
 	At     time.Time
+	Change *transcript.ModelChange
 	// Squeeze is set on updates of a compaction.
 	Squeeze *Squeeze
 }
@@ -68,6 +69,7 @@ const (
 	Todo             = "todo"                  // Tasks
 	SkillActivated   = "skill"                 // Skill
 	Failure          = "error"                 // Fail
+	ModelChanged     = "model_change"          // Change: another model answers
 	Compaction       = "compaction"            // Squeeze: the context is being compacted, or that ended
 	Queued           = "queued"                // Role user or Inject, Parts: an arrival waits
 	ToolUpdate       = "tool_execution_update" // provisional: Call, Parts (text so far)
@@ -124,6 +126,8 @@ func updates(s *State, e transcript.Entry) []Update {
 		}
 	case *transcript.Settled:
 		p.settled(b)
+	case *transcript.ModelChange:
+		p.add(Update{Type: ModelChanged, Change: b})
 	case *transcript.Compact:
 		p.add(Update{Type: Compaction, Usage: b.Usage, Squeeze: &Squeeze{Phase: "done", Why: b.Why, Before: b.Before, After: b.After, Command: b.Command}})
 	case *transcript.CompactFailed:

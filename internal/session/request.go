@@ -69,6 +69,9 @@ func (s *State) brk(env Env) string {
 	if s.moved {
 		return "branch"
 	}
+	if s.switched {
+		return "model"
+	}
 	if s.Mem.Broken && !mutant("CompactionUnsaid") {
 		return "compaction"
 	}

@@ -83,6 +83,8 @@ type Branch struct {
 	Date       string          // the date the model was told last
 	Granted    map[string]bool // kinds of calls that a person said yes to for the session
 	Mem        Memory          // what a compaction needs
+	Model      string          // that answers, PROVIDER/NAME
+	switched   bool            // it is another one than at the newest request
 }
 
 // Item is one message of the context with the entry that owns it.

@@ -474,6 +474,17 @@ type Settled struct {
 	Attempt string `json:"attempt,omitempty"`
 }
 
+// ModelChange says that another model answers from here on.
+type ModelChange struct {
+	From  string `json:"from"`  // PROVIDER/NAME
+	Model string `json:"model"` //
+	// Maker is whose own items the new model takes (llm.Part.Maker); Dropped
+	// counts the parts of the context that it doesn't take, such as another
+	// model's reasoning.
+	Maker   string `json:"maker,omitempty"`
+	Dropped int    `json:"dropped,omitempty"`
+}
+
 // Label names the session for people.
 type Label struct {
 	Text string `json:"text"`

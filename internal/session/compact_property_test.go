@@ -20,7 +20,12 @@ func TestS45_EachMessageIsSummarisedOrKeptOnce(t *testing.T) {
 			rt.Fatal(err)
 		}
 		var owners []transcript.ID
-		for _, e := range c.entries {
+		on := OnBranch(c.entries)
+		for i, e := range c.entries {
+			if e.IsNode() && !on[i] {
+				s.applyElsewhere(e)
+				continue
+			}
 			before := len(s.Ctx)
 			Apply(s, e)
 			_, block := e.Body.(*transcript.Compact)

@@ -124,3 +124,21 @@ func (c *conversation) limits(rest string) string {
 	}
 	return ""
 }
+
+// rewind moves the branch as the command line does.
+func (c *conversation) rewind(entry string) string {
+	to, err := transcript.ParseID(entry)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenDeposit})
+	r, err := PlanRewind(c.entries, to, "rewind", c.env.Now)
+	if err != nil {
+		c.entries = c.entries[:len(c.entries)-1]
+		return "  refused: " + err.Error() + "\n"
+	}
+	c.entries = append(c.entries, r.Leaf)
+	c.store(&transcript.Open{Segment: c.s.Epoch + 2, Why: transcript.OpenStart})
+	c.refold()
+	return fmt.Sprintf("  leaf %q, %d left\n", r.To, r.Left) + c.decide(Wake{})
+}

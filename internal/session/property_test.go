@@ -38,6 +38,15 @@ func randomLine(rt *rapid.T, c *conversation, i int) string {
 		fmt.Sprintf("inject i%d %s body", i, rapid.SampledFrom(Injections()).Draw(rt, "kind").Kind),
 		"prompt p0 words", "abort", "resume", "tick 1s", "tick 5s", "crash", "crash deposit", "date 2026-12-01", "agents new",
 	}
+	var nodes []transcript.ID
+	for _, e := range c.entries {
+		if e.IsNode() {
+			nodes = append(nodes, e.ID)
+		}
+	}
+	if len(nodes) > 0 {
+		words = append(words, "rewind "+rapid.SampledFrom(nodes).Draw(rt, "node").String())
+	}
 	if n := len(c.last.Entries); n > 0 && c.entries[len(c.entries)-1].ID == c.last.Entries[n-1].ID {
 		words = append(words, fmt.Sprintf("crash %d", rapid.IntRange(0, n).Draw(rt, "cut")))
 	}
@@ -93,23 +102,18 @@ func TestE1_LiveStateEqualsTheFold(t *testing.T) {
 func TestE32_RequestsExtend(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := randomConversation(t, rt)
-		s, err := Fold(nil)
-		if err != nil {
-			rt.Fatal(err)
-		}
 		last := ""
-		for _, e := range c.entries {
-			Apply(s, e)
-			r, ok := e.Body.(*transcript.Request)
-			if !ok || r.For == forCompaction {
-				continue
+		Replay(c.entries, func(e transcript.Entry, s *State) {
+			r := e.Body.(*transcript.Request)
+			if r.For == forCompaction {
+				return
 			}
 			b, err := json.Marshal(Request(s, c.env).Messages)
 			if err != nil {
 				rt.Fatal(err)
 			}
 			now := strings.TrimSuffix(string(b), "]")
-			if !strings.HasPrefix(now, last) && r.Break != "compaction" {
+			if !strings.HasPrefix(now, last) && r.Break != "compaction" && r.Break != "branch" {
 				rt.Fatalf("request %s does not extend the one before it:\n%s\n%s", e.ID, last, now)
 			}
 			whole := *s
@@ -118,6 +122,6 @@ func TestE32_RequestsExtend(t *testing.T) {
 				rt.Fatalf("request %s holds digest %s over %d messages, the whole gives %s over %d", e.ID, r.SHA256, r.Items, fresh.Hex, fresh.Items)
 			}
 			last = now
-		}
+		})
 	})
 }

@@ -124,7 +124,7 @@ func (c sessionCompact) inOwner(a *app, home *disk.Home, id string, wish wire.Co
 // alone opens the session that nobody runs, and leaves it when the compaction
 // has ended. An interrupted run stays interrupted.
 func (c sessionCompact) alone(a *app, id string, wish wire.Compact) (*wire.Compaction, error) {
-	run := &execCmd{Resume: id, Model: c.Model, Trust: c.Trust, Ask: "never"}
+	run := &execCmd{Resume: id, Model: c.Model, Trust: c.Trust, Ask: "auto", why: transcript.OpenCompact}
 	catchPipe()
 	out := newTextOutput(a.stderr, a.stderr)
 	a.out = out

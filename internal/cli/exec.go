@@ -31,6 +31,8 @@ type execCmd struct {
 	Steer        string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
 	OutputSchema string   `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
+
+	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }
 
 // Help is the long help.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,6 +42,7 @@ type live struct {
 	idle      chan struct{}
 	leave     chan struct{}      // the user wants to be gone
 	ignore    func() (came bool) // ends the handling of signals
+	why       transcript.OpenWhy // what an existing session is opened for
 	watch     func(wire.Event)   // is told each event too; nil: nobody
 	flags     string             // of this run, to be repeated by who goes on
 }
@@ -62,7 +64,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
+	l := &live{why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -248,7 +250,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 // reopen takes over an existing session.
 func (l *live) reopen(home *disk.Home, id string) error {
 	var err error
-	l.disk, err = home.Open(id, transcript.OpenStart, thisProcess(), Version(l.app.version), time.Now().UTC())
+	l.disk, err = home.Open(id, l.why, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err
 	}

@@ -278,7 +278,7 @@ func (s *State) squeezed(owner transcript.ID, c *transcript.Compact, cut int) []
 		for i := range ctx {
 			if ctx[i].From == p.Arrival {
 				m := transcript.Shortened(p)
-				ctx[i].Msg, ctx[i].Size = m, sizeOf(m)
+				ctx[i].Msg, ctx[i].Size, ctx[i].Short = m, sizeOf(m), true
 			}
 		}
 	}
@@ -347,6 +347,12 @@ func (s *State) compactFault(c *transcript.Compact) string {
 		return fault
 	}
 	cut := s.cutOf(&transcript.Compaction{FirstKept: c.FirstKept})
+	switch {
+	case cut > s.answered() && !mutant("UnansweredSummarised"):
+		return "it drops messages that the model hasn't answered"
+	case !s.pairSafe(cut) && !mutant("CutBetweenPairs"):
+		return "it parts a call from its result, or an entry's messages"
+	}
 	if !slices.Equal(c.Covers, s.covers(cut)) {
 		return fmt.Sprintf("it covers %v, and the messages up to there are %v", c.Covers, s.covers(cut))
 	}

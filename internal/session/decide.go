@@ -182,7 +182,7 @@ func (c *commit) resumes(ev Resumes) {
 // deposit refuses what a session doesn't take that was opened only to leave
 // something in it.
 func (c *commit) deposit() bool {
-	if c.Next.Why != transcript.OpenDeposit {
+	if c.Next.Why != transcript.OpenDeposit && c.Next.Why != transcript.OpenCompact {
 		return false
 	}
 	c.Reply.Err = &Refusal{"deposit", "the session is open for a deposit only; try again when it is closed"}
@@ -190,11 +190,11 @@ func (c *commit) deposit() bool {
 }
 
 func (c *commit) aborts(ev Aborts) {
-	if c.deposit() {
+	if s := c.Next; s.compacting() && (s.Run == nil || s.Why == transcript.OpenCompact) {
+		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
 		return
 	}
-	if s := c.Next; s.compacting() && s.Run == nil {
-		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
+	if c.deposit() {
 		return
 	}
 	if r := c.Next.Run; r == nil || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {

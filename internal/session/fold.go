@@ -296,7 +296,7 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
-		if a.Human {
+		if a.Human || a.Class == transcript.ClassStep {
 			s.Ctx[len(s.Ctx)-1].From = a.ID
 		}
 	}

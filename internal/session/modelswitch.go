@@ -8,7 +8,7 @@ import (
 // wakes notes that another model answers from now on.
 func (c *commit) wakes(ev Wake) {
 	s := c.Next
-	if ev.Model == "" || ev.Model == s.Model || s.Why == transcript.OpenDeposit || s.Header.Session == "" {
+	if ev.Model == "" || ev.Model == s.Model || s.Why == transcript.OpenDeposit || s.Why == transcript.OpenCompact || s.Header.Session == "" {
 		return
 	}
 	_, dropped := s.taken(ev.Maker)

@@ -24,6 +24,8 @@ func plan(s *State, env Env) []transcript.Body {
 		return nil // a deposit starts nothing
 	case s.compacting():
 		return planCompacting(s, env)
+	case s.Why == transcript.OpenCompact:
+		return planWish(s, env)
 	case s.Run == nil:
 		return planStart(s, env)
 	case s.Interrupted():
@@ -63,10 +65,7 @@ func (s *State) late(env Env) bool {
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
 	if !s.starts() {
-		if c := s.command(); c != nil && !s.backingOff(env.Now) {
-			return one(s.planCommand(env, c))
-		}
-		return nil
+		return planWish(s, env)
 	}
 	if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
 		return one(f)
@@ -80,8 +79,8 @@ func planStart(s *State, env Env) []transcript.Body {
 // person's message that came since closes it; a run that had been aborted
 // before its owner went settles as that.
 func planInterrupted(s *State, env Env) []transcript.Body {
-	if c := s.command(); c != nil && !s.backingOff(env.Now) {
-		return one(s.planCommand(env, c))
+	if wish := planWish(s, env); wish != nil {
+		return wish
 	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
 	abort := s.Run.Abort

@@ -103,6 +103,14 @@ func (s *State) command() *Arrival {
 	return nil
 }
 
+// planWish serves a wish that waits, outside of a run that goes on.
+func planWish(s *State, env Env) []transcript.Body {
+	if c := s.command(); c != nil && !s.backingOff(env.Now) {
+		return one(s.planCommand(env, c))
+	}
+	return nil
+}
+
 // planCommand answers a person's wish: with a request, or with why there is
 // none.
 func (s *State) planCommand(env Env, a *Arrival) transcript.Body {
@@ -233,7 +241,7 @@ func (s *State) tooLong(env Env, cut, limit, pin int) []transcript.ID {
 	}
 	var out []transcript.ID
 	for _, it := range s.Ctx[cut:] {
-		if bytes/bytesPerToken > limit && !it.From.IsZero() && it.Size > 2*pin {
+		if bytes/bytesPerToken > limit && !it.From.IsZero() && !it.Short && it.Size > 2*pin {
 			out = append(out, it.From)
 			bytes -= it.Size - pin
 		}

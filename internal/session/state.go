@@ -94,6 +94,7 @@ type Item struct {
 	Size  int           // bytes of text, for the token estimate
 	From  transcript.ID // the arrival whose words these are, if a person said them
 	Fixed bool          // session facts: their owner restores them
+	Short bool          // only head and tail of the words: a file has the whole
 }
 
 // Run is a run of the agent: from a delivery to settled.

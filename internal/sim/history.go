@@ -166,6 +166,8 @@ func (w *world) ownerless() {
 	switch {
 	case w.roll(0.15) && !w.disk.unfinished():
 		w.deposit()
+	case w.roll(0.06) && !w.disk.unfinished():
+		w.compactOnly()
 	case w.roll(0.2):
 		w.change()
 	default:
@@ -189,7 +191,7 @@ func (w *world) finish() {
 		if n > 400 {
 			w.violated("the history doesn't come to an end")
 		}
-		if w.actor == nil || w.why == transcript.OpenDeposit {
+		if w.actor == nil || w.why == transcript.OpenDeposit || w.why == transcript.OpenCompact {
 			w.open(transcript.OpenWake)
 			continue
 		}

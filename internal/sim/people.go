@@ -195,6 +195,31 @@ func (w *world) deposit() {
 	}
 }
 
+// compactOnly opens a session that nobody owns, for a compaction and nothing
+// else.
+func (w *world) compactOnly() {
+	w.open(transcript.OpenCompact)
+	if w.actor == nil {
+		return
+	}
+	w.post(w.write("compact"))
+	if w.roll(0.2) {
+		w.post(w.write([]string{"prompt", "steer"}[w.rng.IntN(2)]))
+	}
+	for n := 0; n < 12 && w.actor != nil && w.actor.State.Status(w.now) == session.Compacting; n++ {
+		if w.roll(0.1) {
+			w.abort()
+		}
+		w.advance(time.Second)
+		if w.actor != nil {
+			w.work()
+		}
+	}
+	if w.actor != nil {
+		w.close()
+	}
+}
+
 // change lets the date or AGENTS.md change.
 func (w *world) change() {
 	w.now = w.now.Add(time.Millisecond)

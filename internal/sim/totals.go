@@ -110,7 +110,7 @@ func expected() map[string]string {
 			"open.after-sync, append.before, append.torn, append.after-write, append.after-sync, replace.before-rename, replace.after-rename, " +
 			"publish.before, publish.middle, start.before, start.after, ack.before, idle, answering, compacting, tool.started, tool.effected",
 		"faults": "short write, failed sync, failed replace",
-		"opens":  "start, wake, deposit",
+		"opens":  "start, wake, deposit, compact",
 		"settles": "done, yield, no_yield, length, content_filter, aborted, interrupted, error, incomplete, limit, crash_loop, " +
 			"context_irreducible",
 		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, compact, compact_failed, intent, result, abort, settled",

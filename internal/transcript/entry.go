@@ -124,11 +124,12 @@ type Place struct {
 type OpenWhy string
 
 // The reasons. Under OpenDeposit the core appends what arrives and starts
-// nothing.
+// nothing; under OpenCompact it compacts and starts nothing else.
 const (
 	OpenStart   OpenWhy = "start"
 	OpenWake    OpenWhy = "wake"
 	OpenDeposit OpenWhy = "deposit"
+	OpenCompact OpenWhy = "compact"
 )
 
 // Sealed fixes how far the predecessor segment counts: bytes beyond Length

@@ -308,3 +308,8 @@ func weight(ws []want) int {
 	}
 	return n
 }
+
+// ofCompaction reports whether an entry belongs to a compaction.
+func (e *entry) ofCompaction() bool {
+	return e.Kind == "compact" || e.Kind == "compact_failed" || e.Raw.Compaction != nil || e.Kind == "fail" && e.Raw.For == "compaction"
+}

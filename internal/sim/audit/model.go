@@ -87,8 +87,8 @@ func (a *auditor) walk() {
 		if r := a.run; r != nil && r.abort != nil && e.epoch == r.abort.epoch && r.epoch == e.epoch && e.Time.Sub(r.abort.Time) > 3*time.Second {
 			a.fail("abort", e.ID, "the run isn't settled %s after abort %s", e.Time.Sub(r.abort.Time), r.abort.ID)
 		}
-		if a.afterMore(i, e); e.Parent != nil && a.why == "deposit" {
-			a.fail("start", e.ID, "%s under a deposit", e.Kind)
+		if a.afterMore(i, e); e.Parent != nil && (a.why == "deposit" || a.why == "compact" && !e.ofCompaction()) {
+			a.fail("start", e.ID, "%s under an opening for a %s", e.Kind, a.why)
 		}
 		from := len(a.wants)
 		a.entry(e)
@@ -113,12 +113,12 @@ func (a *auditor) place(e *entry) {
 
 // afterMore: behind settled{more} the next node begins a run.
 func (a *auditor) afterMore(i int, e *entry) {
-	if e.Parent == nil || i == 0 {
+	if e.Parent == nil || i == 0 || a.why == "compact" {
 		return
 	}
 	for j := i - 1; j > 0; j-- {
 		last := a.log[j]
-		if last.Parent == nil {
+		if last.Parent == nil || last.ofCompaction() {
 			continue
 		}
 		if last.Kind == "settled" && last.Raw.More && e.Kind != "facts" && e.Kind != "deliver" {

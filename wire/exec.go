@@ -142,7 +142,7 @@ type Message struct {
 type Deviation struct {
 	Skill string `json:"skill"`
 	Step  string `json:"step"`
-	Kind  string `json:"kind"`
+	Kind  string `json:"kind"` // optional | unrecoverable; "" without a cause
 	Cause string `json:"cause"`
 }
 

@@ -13,7 +13,8 @@ import (
 
 // demoCmd is gamma demo.
 type demoCmd struct {
-	Dir string `placeholder:"DIR" help:"Make the sample folder here (must not exist). Default: a new temporary folder."`
+	Story string `placeholder:"NAME" help:"Tell a story instead: forgery (who is believed), yield (who may go on), skills (a contract that is kept)."`
+	Dir   string `placeholder:"DIR" help:"Make the sample folder here (must not exist). Default: a new temporary folder."`
 }
 
 // Help is the long help.
@@ -21,7 +22,8 @@ func (demoCmd) Help() string {
 	return `Runs a scripted session on a small sample repository: the model's words come from a file, and everything else is real, as in gamma exec. It shows a skill with its checklist, a task list, parallel tools, a progress message, and a yield that waits for your answer. The sample folder and the session stay, so that you can look at them and answer.
 
 Example:
-  gamma demo`
+  gamma demo
+  gamma demo --story forgery`
 }
 
 //go:embed demo/script.yaml
@@ -32,6 +34,9 @@ const demoPrompt = "Write release notes for everything since the last tag."
 
 // Run is gamma demo.
 func (c demoCmd) Run(a *app) error {
+	if c.Story != "" {
+		return c.tell(a)
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.New("the demo works on a sample repository, so it needs git, which isn't on PATH: install it, or begin with: " + program() + " exec")
 	}

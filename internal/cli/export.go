@@ -327,7 +327,7 @@ func (b *pageBuilder) message(m *transcript.UserMessage) {
 	}
 	text := m.Text
 	for _, d := range m.Deviations {
-		text += fmt.Sprintf("\n\nDeviation from %s, %s (%s): %s", d.Skill, d.Step, d.Kind, d.Cause)
+		text += "\n\nDeviation: " + deviationLine(d.Skill, d.Step, d.Kind, d.Cause)
 	}
 	b.add("yield", title, text)
 }

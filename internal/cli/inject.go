@@ -27,7 +27,7 @@ type injectCmd struct {
 	From    string   `placeholder:"NAME" help:"Where foreign words come from."`
 	Ref     string   `placeholder:"REF" help:"Of an artifact_update: the artifact, such as a file's path in the workspace."`
 	Base    string   `name:"from-revision" placeholder:"REV" help:"Of an artifact_update: the revision that was changed."`
-	To      string   `name:"to-revision" placeholder:"REV" help:"Of an artifact_update: the revision it has now. What the agent has been told of already isn't told again."`
+	To      string   `name:"to-revision" placeholder:"REV" help:"Of an artifact_update: the revision it has now; of a file sha256: and the hex of its content. What the agent has been told of already isn't told again."`
 	JSON    bool     `name:"json" help:"Print the receipt as JSON."`
 }
 

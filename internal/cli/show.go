@@ -155,6 +155,9 @@ func (s *showing) state(home *disk.Home, log *disk.Log) {
 		s.say("\nThe session is damaged: %v", err)
 		return
 	}
+	if steps := st.ShowChecklists(); steps != "" {
+		s.say("\n%s", steps)
+	}
 	again := program() + " exec --resume " + log.ID
 	switch {
 	case st.Run != nil:

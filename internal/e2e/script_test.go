@@ -20,6 +20,7 @@ import (
 //	session NAME              the session of the last --json output goes into $NAME
 //	ends NAME ID              the last eight digits of the id go into $NAME
 //	lines N FILE              the file has N lines
+//	grow FILE BYTES           lines are added to the file until it has so many bytes
 //
 // The workspace is $WORK/ws, the data directory $WORK/home.
 func TestC12_CommandLine(t *testing.T) {
@@ -32,7 +33,7 @@ func TestC12_CommandLine(t *testing.T) {
 			e.Cd = filepath.Join(e.WorkDir, "ws")
 			return errors.Join(os.MkdirAll(e.Cd, 0o755), os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o755))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "ends": ends, "lines": lines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "ends": ends, "lines": lines, "grow": grow},
 	})
 }
 
@@ -80,4 +81,16 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strings.Count(ts.ReadFile(args[1]), "\n"); got != want {
 		ts.Fatalf("%s has %d lines, want %d", args[1], got, want)
 	}
+}
+
+func grow(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: grow FILE BYTES")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	const line = "a line of text that makes the file longer\n"
+	text := ts.ReadFile(args[0])
+	text += strings.Repeat(line, max(0, n-len(text))/len(line)+1)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }

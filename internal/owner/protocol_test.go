@@ -214,6 +214,29 @@ func TestE23_BodyLimitTellsBothSizes(t *testing.T) {
 	})
 }
 
+// TestI2_WhatAnInjectionMayBe: a size that is told with its limit, fields of
+// its kind only; the session takes the next one.
+func TestI2_WhatAnInjectionMayBe(t *testing.T) {
+	_, c := live(t, echo)
+	var r *wire.Refusal
+	big := strings.Repeat("x", session.MaxInjection+1)
+	_, err := c.Inject(t.Context(), wire.Injection{ID: "a", Kind: "background_result", Content: big})
+	if !errors.As(err, &r) || r.Code != wire.CodeTooLarge || r.Field != "content" || !strings.Contains(err.Error(), fmt.Sprintf("has %d bytes and at most %d", len(big), session.MaxInjection)) {
+		t.Errorf("a large one: %v", err)
+	}
+	_, err = c.Inject(t.Context(), wire.Injection{ID: "b", Kind: "client_view", Content: "x", ToRevision: "r1"})
+	if !errors.As(err, &r) || r.Field != "toRevision" {
+		t.Errorf("a revision of a view: %v", err)
+	}
+	_, err = c.Inject(t.Context(), wire.Injection{ID: "c", Kind: "artifact_update", Content: "x", Ref: "a\nb"})
+	if !errors.As(err, &r) || r.Field != "ref" {
+		t.Errorf("a line break in a name: %v", err)
+	}
+	if _, err := c.Inject(t.Context(), wire.Injection{ID: "d", Kind: "artifact_update", Content: "x", Ref: "a.md", FromRevision: "r1", ToRevision: "r2"}); err != nil {
+		t.Errorf("a good one: %v", err)
+	}
+}
+
 func TestE23_AnEndedSessionIsNotLive(t *testing.T) {
 	o, c := live(t, echo)
 	o.agent.Close(0)

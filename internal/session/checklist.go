@@ -133,15 +133,23 @@ func (s *State) followTasks(old, now []transcript.Task) {
 
 // splitStep reads SKILL#N; step counts from 0.
 func splitStep(name string) (skill string, step int, ok bool) {
-	skill, number, ok := strings.Cut(name, "#")
-	n, err := strconv.Atoi(number)
-	return skill, n - 1, ok && err == nil && n > 0
+	i := strings.LastIndexByte(name, '#')
+	if i < 0 {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(name[i+1:])
+	return name[:i], n - 1, err == nil && n > 0
 }
 
 // stepName resolves what the model wrote as the step of a task, SKILL#STEP
 // with a step's number or text, to SKILL#N.
 func (s *State) stepName(wrote string) (string, error) {
 	skill, step, _ := strings.Cut(wrote, "#")
+	for _, c := range s.Checklists { // a lenient name may hold a #
+		if rest, ok := strings.CutPrefix(wrote, c.Skill+"#"); ok {
+			skill, step = c.Skill, rest
+		}
+	}
 	c, i, err := s.findStep(skill, step)
 	if err != nil {
 		return "", err

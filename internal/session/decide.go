@@ -31,6 +31,7 @@ type commit struct {
 // Decide returns what the event leads to: its own entries, then whatever the
 // state itself asks for, until it asks for nothing.
 func Decide(s *State, ev Event, env Env) Commit {
+	env.memo = &memo{}
 	c := &commit{Commit: Commit{Next: s.fork()}, env: env}
 	c.first(ev)
 	for n := 0; ; n++ {

@@ -15,10 +15,10 @@ type completion struct {
 }
 
 // settles judges the deviations of a message. Open steps count only when the
-// message completes the run. Neither counts in a run that a workflow step
-// started.
+// message completes the run; a step that is named without a cause is open.
 func (s *State) settles(a messageUserArgs) completion {
 	var out completion
+	complete := a.BlockOnUser && a.Reason == "complete"
 	named := map[string]bool{}
 	for _, d := range a.Deviations {
 		c, i, err := s.findStep(d.Skill, d.Step)
@@ -31,15 +31,15 @@ func (s *State) settles(a messageUserArgs) completion {
 		if why := badDeviation(d, c.Steps[i]); why != "" {
 			out.faults = append(out.faults, why)
 		}
+		if complete && strings.TrimSpace(d.Cause) == "" && !c.Steps[i].Optional && c.Steps[i].Status == StepPending {
+			continue // it is listed as open
+		}
 		out.deviations = append(out.deviations, d)
 		named[d.Skill+"#"+d.Step] = true
 	}
-	if !a.BlockOnUser || a.Reason != "complete" {
-		return out
-	}
 	for _, c := range s.Checklists {
 		for i, st := range c.Steps {
-			if st.Status == StepPending && !st.Optional && !named[c.Skill+"#"+c.name(i)] {
+			if complete && st.Status == StepPending && !st.Optional && !named[c.Skill+"#"+c.name(i)] {
 				out.open = append(out.open, transcript.Deviation{Skill: c.Skill, Step: c.name(i)})
 			}
 		}
@@ -58,19 +58,29 @@ func badDeviation(d transcript.Deviation, st Step) string {
 	return ""
 }
 
-// refuses returns the one refusal of a run for a message that leaves steps
-// open or names them wrongly, or nil.
+// maxListed is how many open steps a refusal lists.
+const maxListed = 40
+
+// refuses returns the refusal of a message that leaves steps open or names
+// them wrongly, or nil. Either happens once a run, and neither in a run that a
+// workflow step started.
 func (s *State) refuses(c *Call, done completion) *transcript.Result {
-	if len(done.open)+len(done.faults) == 0 || s.Run.Step || s.Run.Unfinished && !mutant("OpenStepsRefusedAgain") || mutant("OpenStepsDelivered") {
+	open := len(done.open) > 0 && (!s.Run.Unfinished || mutant("OpenStepsRefusedAgain"))
+	wrong := len(done.faults) > 0 && !s.Run.Misnamed
+	if s.Run.Step || !open && !wrong || mutant("OpenStepsDelivered") {
 		return nil
 	}
 	lines := done.faults
-	for _, d := range done.open {
+	for i, d := range done.open {
+		if i == maxListed {
+			lines = append(lines, fmt.Sprintf("and %d more open steps", len(done.open)-i))
+			break
+		}
 		lines = append(lines, fmt.Sprintf("open: %s, step %s", d.Skill, d.Step))
 	}
 	r := refuse(c, "nothing was delivered: the checklists of active workflow skills say otherwise.\n- "+strings.Join(lines, "\n- ")+
 		"\nCarry the steps out and mark the tasks that name them complete (todo, step SKILL#N), or give each in deviations with its cause. This is said once: the next completing message is delivered, and what is open then is shown to the user as a deviation without a cause.")
-	r.Unfinished = true
+	r.Unfinished, r.Misnamed = open, wrong
 	return r
 }
 

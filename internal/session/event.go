@@ -100,6 +100,8 @@ type Env struct {
 	// Permit judges a call by the rules in force. Where nobody can answer an
 	// ask, it says Deny.
 	Permit func(tool string, args json.RawMessage) Judgement
+
+	memo *memo // nil: nothing is remembered
 }
 
 // FactsNow are the present session facts.

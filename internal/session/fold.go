@@ -381,6 +381,7 @@ func (s *State) applyProtocol(b *transcript.Result) {
 		s.Tasks = *b.Tasks
 	}
 	s.Run.Unfinished = s.Run.Unfinished || b.Unfinished
+	s.Run.Misnamed = s.Run.Misnamed || b.Misnamed
 	if m := b.Message; m != nil {
 		s.deviate(m.Deviations)
 		if m.Block {

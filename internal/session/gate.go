@@ -52,13 +52,33 @@ func gated(tool string, args json.RawMessage) bool {
 // missing lists the requirements that the words which began this turn meet and
 // whose skill isn't active.
 func (s *State) missing(env Env) []Requirement {
+	if len(s.Run.Asked) == 0 || len(env.Require) == 0 {
+		return nil
+	}
 	var out []Requirement
-	for _, r := range env.Require {
-		if !s.active(r.Skill) && slices.ContainsFunc(s.Run.Asked, r.Match.MatchString) {
-			out = append(out, r)
+	for i, hit := range s.hits(env) {
+		if hit && !s.active(env.Require[i].Skill) {
+			out = append(out, env.Require[i])
 		}
 	}
 	return out
+}
+
+// hits tells which requirements the words of this turn meet. A prompt may have
+// megabytes, so it is searched once in a Decide and not once a call.
+func (s *State) hits(env Env) []bool {
+	words := &s.Run.Asked[0]
+	if env.memo != nil && env.memo.words == words {
+		return env.memo.hits
+	}
+	hits := make([]bool, len(env.Require))
+	for i, r := range env.Require {
+		hits[i] = slices.ContainsFunc(s.Run.Asked, r.Match.MatchString)
+	}
+	if env.memo != nil {
+		env.memo.words, env.memo.hits = words, hits
+	}
+	return hits
 }
 
 func missingText(missing []Requirement) string {

@@ -19,6 +19,7 @@ const maxBatch = 128
 // in source order, one a step; then intents are written for all that may run.
 func planBatch(s *State, env Env) []transcript.Body {
 	stop := s.stopReason(env) != ""
+	env.memo = env.memo.nextPass()
 	for i := range s.Calls {
 		if c := &s.Calls[i]; c.Open() {
 			if i >= maxBatch {

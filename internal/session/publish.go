@@ -84,8 +84,8 @@ func updates(s *State, e transcript.Entry) []Update {
 	}
 	switch b := e.Body.(type) {
 	case *transcript.Arrive:
-		if b.Class == transcript.ClassCommand {
-			break // its compaction tells
+		if s.told(Arrival{e.ID, *b}) || b.Class == transcript.ClassCommand {
+			break // it never waits, or its compaction tells
 		}
 		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, Parts: textParts(b.Text)})
 	case *transcript.Deliver:

@@ -34,6 +34,12 @@ func TestI2_ReceiptOf(t *testing.T) {
 		}
 		return d
 	}
+	update := func(aid, rev string) transcript.Body {
+		return &transcript.Arrive{AID: aid, Inject: ArtifactUpdate, Ref: "a.md", ToRevision: rev}
+	}
+	saw := func(rev string) transcript.Body {
+		return &transcript.Result{Output: transcript.Output{Seen: map[string]string{"a.md": rev}}}
+	}
 	answer, request := &transcript.Answer{}, &transcript.Request{}
 	for _, c := range []struct {
 		name  string
@@ -50,6 +56,10 @@ func TestI2_ReceiptOf(t *testing.T) {
 		{"an answer on another branch consumes nothing", logOf(logged{0, arrive("b", "")}, logged{0, deliver(1)}, logged{0, arrive("a", "")}, logged{2, deliver(3)},
 			logged{0, &transcript.Leaf{}}, logged{2, answer}), ReceiptDelivered, 4},
 		{"a branch that was left consumed it", logOf(logged{0, arrive("a", "")}, logged{0, deliver(1)}, logged{2, answer}, logged{0, &transcript.Leaf{}}, logged{0, request}), ReceiptConsumed, 3},
+		{"told before it came", logOf(logged{1, saw("r2")}, logged{0, update("a", "r2")}), ReceiptTold, 1},
+		{"told while it waited", logOf(logged{0, update("a", "r2")}, logged{1, saw("r2")}), ReceiptTold, 2},
+		{"another revision was told", logOf(logged{1, saw("r2")}, logged{1, saw("r3")}, logged{0, update("a", "r2")}), ReceiptQueued, 0},
+		{"told, and delivered on another branch", logOf(logged{0, update("a", "r2")}, logged{1, saw("r2")}, logged{1, deliver(1)}), ReceiptDelivered, 3},
 		{"a newer view", logOf(logged{0, arrive("a", ClientView)}, logged{0, arrive("b", ClientView)}, logged{0, deliver(2)}), ReceiptSuperseded, 2},
 		{"a newer view after the delivery", logOf(logged{0, arrive("a", ClientView)}, logged{0, deliver(1)}, logged{0, arrive("b", ClientView)}), ReceiptDelivered, 2},
 		{"a view replaces nothing else", logOf(logged{0, arrive("a", SystemNote)}, logged{0, arrive("b", ClientView)}), ReceiptQueued, 0},

@@ -45,6 +45,33 @@ func (s *State) inForce() []skill.Active {
 // whole batch, also at calls that are closed, so that a commit that was cut
 // between two of them is continued in the same way.
 func (s *State) skillCalls(env Env) map[string]decided {
+	if env.memo == nil {
+		return s.decideSkills(env)
+	}
+	if env.memo.batch == nil {
+		env.memo.batch = s.decideSkills(env)
+	}
+	return env.memo.batch
+}
+
+// memo remembers, within one Decide, answers that cost time and can't change
+// meanwhile.
+type memo struct {
+	batch map[string]decided // of decideSkills; good for one pass over a batch
+	words *string            // whose matches are in hits: the first of Run.Asked
+	hits  []bool             // by requirement
+}
+
+// nextPass forgets what a further entry may change.
+func (m *memo) nextPass() *memo {
+	if m == nil {
+		return &memo{}
+	}
+	m.batch = nil
+	return m
+}
+
+func (s *State) decideSkills(env Env) map[string]decided {
 	var ids, names []string
 	for _, c := range s.Calls {
 		if c.Name != "skill" {

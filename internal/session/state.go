@@ -113,6 +113,7 @@ type Run struct {
 	Asked   []string // the person's words that began the present turn (K8)
 	// Unfinished: a completing message was refused for open steps; it isn't again.
 	Unfinished bool
+	Misnamed   bool // a message was refused for wrong deviations; none is again
 
 	Answer   transcript.ID // newest plain answer
 	Text     string        // its text

@@ -403,6 +403,9 @@ type Result struct {
 	// Unfinished: a completing message was refused, since required steps of an
 	// active workflow skill are open. That happens once a run.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Misnamed: a message was refused, since its deviations are wrong. That
+	// happens once a run, too.
+	Misnamed bool `json:"misnamed,omitempty"`
 }
 
 // TaskList is the whole list after a change.

@@ -207,14 +207,18 @@ func (a *auditor) said(e *entry, c *call) {
 	for _, d := range m.Deviations {
 		number, _, _ := strings.Cut(d.Step, ".")
 		n, _ := strconv.Atoi(number)
-		if d.Cause == "" {
+		act := a.inForce(d.Skill)
+		if act == nil || n < 1 || n > len(act.steps) {
+			continue
+		}
+		if d.Cause == "" && act.steps[n-1] == "" && !slices.Contains(a.skill(d.Skill).Optional, n-1) {
 			bare++
 		}
-		if act := a.inForce(d.Skill); act != nil && n > 0 && n <= len(act.steps) && act.steps[n-1] != "done" {
+		if act.steps[n-1] != "done" {
 			act.steps[n-1] = "deviated"
 		}
 	}
-	if bare > 0 && !a.mayBe {
+	if bare > 0 && !a.mayBe && m.Block && m.Reason == "complete" {
 		a.fail("steps", e.ID, "%d open steps were let through without the one refusal", bare)
 	}
 	if m.Block {

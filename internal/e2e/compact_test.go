@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/fakeprovider"
 	"github.com/gamma-harness/gamma/wire"
 )
@@ -403,5 +404,54 @@ steps:
 	show := c.must(0, "session", "show", id)
 	if !strings.Contains(show.stdout, "model openai/fake-2; before: openai/fake-1; 2 of its own items left out") {
 		t.Errorf("show: %s", show.stdout)
+	}
+}
+
+// TestS46_DiesAnywhereInACompaction: killed at each write around compactions
+// and resumed, the run ends as if nothing had happened: each command ran once
+// or is told as unknown, pairs are kept, and what is restored is there once.
+func TestS46_DiesAnywhereInACompaction(t *testing.T) {
+	t.Parallel()
+	script := "version: 1\nsteps:\n  - tools: [{name: skill, args: {name: flow}}]\n"
+	for i := range 6 {
+		script += fmt.Sprintf("  - tools: [{name: read, args: {path: big.txt, offset: %d}}]\n", i+1)
+	}
+	script += "  - text: all read\n"
+	for i := range 20 {
+		script += fmt.Sprintf("  - {for: compaction, text: \"part %d\"}\n", i)
+	}
+	for _, point := range []string{"append.torn", "append.after-write", "append.after-sync"} {
+		died := 0
+		for n := 8; n <= 26; n += 6 {
+			c := newCompacting(t, fakeprovider.Responses, 24_000, script)
+			c.skills()
+			c.bin = crashBin
+			env := c.env
+			c.env = append(env[:len(env):len(env)], crashpoint.Variable+"="+fmt.Sprintf("%s:%d", point, n))
+			r := c.run("exec", "read it all")
+			c.env = env
+			if r.code == 0 {
+				continue
+			}
+			died++
+			id := c.readSession().id
+			if r := c.run("exec", "--resume", id); r.code != 0 {
+				t.Fatalf("%s:%d: exit %d\n%s%s", point, n, r.code, r.stdout, r.stderr)
+			}
+			c.holds(bodyOf(flowSkill), 1)
+			c.holds("read it all", 1)
+			for _, f := range c.fake.Refusals() {
+				t.Errorf("%s:%d: request %d was refused by the rule %q: %s", point, n, f.Request, f.Rule, f.Message)
+			}
+			if cache := c.run("session", "cache", id); cache.code != 0 {
+				t.Errorf("%s:%d: cache: %s", point, n, cache.stdout)
+			}
+			if c.readSession().kinds()["compact"] == 0 {
+				t.Errorf("%s:%d: nothing was compacted", point, n)
+			}
+		}
+		if died < 2 {
+			t.Errorf("%s: only %d deaths", point, died)
+		}
 	}
 }

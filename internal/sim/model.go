@@ -110,6 +110,9 @@ func (w *world) calls(stop llm.Stop, n int) *llm.Response {
 	for range n {
 		calls = append(calls, w.call())
 	}
+	if w.roll(0.1) { // two on one path
+		calls = append(calls, &llm.Call{Name: "write", Arguments: `{"path":"f0"}`}, &llm.Call{Name: "edit", Arguments: `{"path":"f0"}`})
+	}
 	return w.batch(stop, calls...)
 }
 

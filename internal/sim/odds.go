@@ -74,7 +74,7 @@ func draw(w *world) odds {
 		o.denied = "edit"
 	}
 	if w.roll(0.35) {
-		o.asked, o.once = []string{"bash", "read", "write", "todo"}[w.rng.IntN(4)], w.roll(0.4)
+		o.asked, o.once = []string{"bash", "read", "write", "write", "todo"}[w.rng.IntN(5)], w.roll(0.4)
 		o.acts = append(o.acts, choice{25, "approve"})
 	}
 	o.fat, o.badSummary = w.roll(0.3), []float64{0.05, 0.2, 0.6}[w.rng.IntN(3)]

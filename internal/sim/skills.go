@@ -62,7 +62,7 @@ func (w *world) skillName() string {
 
 // stepOf ties some tasks to a step, which may not be there.
 func (w *world) stepOf() string {
-	if !w.odds.contract && !w.roll(0.5) {
+	if !w.odds.contract && !w.roll(0.15) {
 		return ""
 	}
 	return fmt.Sprintf(`,"step":"%s#%d"`, []string{"red", "red", "blue", "red", "base"}[w.rng.IntN(5)], 1+w.rng.IntN(3))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -70,10 +71,26 @@ func (c sessionRewind) Run(a *app) error {
 		return err
 	}
 	crashpoint.Here("rewind.restored")
-	if err := d.Append([]transcript.Entry{r.Leaf}); err != nil {
+	if err := moveTo(d, r); err != nil {
 		return err
 	}
 	return c.report(a, id, r, done)
+}
+
+// moveTo moves the branch. The task list for readers follows it.
+func moveTo(d *disk.Session, r *session.Rewind) error {
+	s, err := session.Fold(append(d.Entries, r.Leaf))
+	if err == nil {
+		err = d.Append([]transcript.Entry{r.Leaf})
+	}
+	if err != nil {
+		return err
+	}
+	b, err := agent.Todo(s.Tasks)
+	if err == nil {
+		err = d.WriteTodo(b)
+	}
+	return err
 }
 
 // parsePlace reads an entry id, or "start".
@@ -259,7 +276,7 @@ func (a *app) moveFork(home *disk.Home, id string, to transcript.ID) error {
 	}
 	r, err := session.PlanRewind(d.Entries, to, "fork", time.Now().UTC())
 	if err == nil {
-		err = d.Append([]transcript.Entry{r.Leaf})
+		err = moveTo(d, r)
 	}
 	if err != nil && !errors.Is(err, os.ErrClosed) {
 		return errors.Join(fmt.Errorf("the copy %s stands where the original does: %w", id, err), d.Close())

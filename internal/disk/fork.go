@@ -106,6 +106,11 @@ func (d directory) fill(segments []forkedSegment, from string) error {
 			return err
 		}
 	}
+	if todo, err := os.ReadFile(directory{path: from}.todo()); err == nil {
+		if err := writeSynced(d.todo(), bytes.NewReader(todo)); err != nil {
+			return err
+		}
+	}
 	return errors.Join(d.sys.sync(d.transcript()), d.sys.sync(d.path))
 }
 

@@ -49,6 +49,9 @@ func (s *State) contradiction(e transcript.Entry) string {
 		if (b.For == forCompaction) != (b.Compaction != nil) {
 			return "a request of a compaction says what it compacts, and no other does"
 		}
+		if b.Compaction != nil && (b.Compaction.Pin < 1 || s.cutOf(b.Compaction) < s.Mem.Block) {
+			return "its compaction can't be carried out"
+		}
 		return s.inFlight(e.ID)
 	case *transcript.Answer:
 		return s.otherRequest(b.Request)

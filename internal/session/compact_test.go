@@ -155,3 +155,49 @@ func BenchmarkS45_TenChainedCompactions(b *testing.B) {
 		}
 	}
 }
+
+// TestS45_ForgedCompactions: a log in which a compaction contradicts what went
+// before is a broken entry, by name, and no panic.
+func TestS45_ForgedCompactions(t *testing.T) {
+	c := newConversation(t)
+	c.do("limits usage=0 window=6000")
+	c.do("prompt p1 do it")
+	for range 2 {
+		c.do(`calls bash {"command":"x"}`)
+		c.do("tool 1 ok BIG8000")
+	}
+	c.do("summary half is done")
+	at := map[transcript.Kind]int{}
+	for i, e := range c.entries {
+		if r, ok := e.Body.(*transcript.Request); !ok || r.Compaction != nil {
+			at[e.Kind()] = i
+		}
+	}
+	other := transcript.ID{Epoch: 1, Seq: 3}
+	for name, forge := range map[string]func(r *transcript.Request, b *transcript.Compact){
+		"a request that keeps from nowhere":  func(r *transcript.Request, _ *transcript.Compact) { r.Compaction.FirstKept = other },
+		"a request that pins less than none": func(r *transcript.Request, _ *transcript.Compact) { r.Compaction.Pin = -5 },
+		"a request without its plan":         func(r *transcript.Request, _ *transcript.Compact) { r.Compaction = nil },
+		"a plan in an ordinary request":      func(r *transcript.Request, _ *transcript.Compact) { r.For = "turn" },
+		"it keeps from nowhere":              func(_ *transcript.Request, b *transcript.Compact) { b.FirstKept = other },
+		"it keeps nothing":                   func(_ *transcript.Request, b *transcript.Compact) { b.FirstKept = transcript.ID{} },
+		"it answers another request":         func(_ *transcript.Request, b *transcript.Compact) { b.Request = other },
+		"it covers nothing":                  func(_ *transcript.Request, b *transcript.Compact) { b.Covers = nil },
+		"it covers more":                     func(_ *transcript.Request, b *transcript.Compact) { b.Covers[0].To = c.s.Leaf },
+	} {
+		log := append([]transcript.Entry(nil), c.entries...)
+		r := *log[at["request"]].Body.(*transcript.Request)
+		plan := *r.Compaction
+		r.Compaction = &plan
+		b := *log[at["compact"]].Body.(*transcript.Compact)
+		b.Covers = append([]transcript.Range(nil), b.Covers...)
+		forge(&r, &b)
+		log[at["request"]].Body, log[at["compact"]].Body = &r, &b
+		if _, err := Fold(log); err == nil || !strings.HasPrefix(err.Error(), "entry ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Fold(c.entries); err != nil {
+		t.Errorf("the log as it was: %v", err)
+	}
+}

@@ -121,12 +121,22 @@ func (c sessionCompact) inOwner(a *app, home *disk.Home, id string, wish wire.Co
 	return nil, ctx.Err()
 }
 
+// withoutEnds leaves out the end of a compaction, which is the command's
+// result.
+type withoutEnds struct{ output }
+
+func (w withoutEnds) event(e wire.Event) {
+	if e.Compaction == nil || e.Compaction.Phase == "start" {
+		w.output.event(e)
+	}
+}
+
 // alone opens the session that nobody runs, and leaves it when the compaction
 // has ended. An interrupted run stays interrupted.
 func (c sessionCompact) alone(a *app, id string, wish wire.Compact) (*wire.Compaction, error) {
 	run := &execCmd{Resume: id, Model: c.Model, Trust: c.Trust, Ask: "auto", why: transcript.OpenCompact}
 	catchPipe()
-	out := newTextOutput(a.stderr, a.stderr)
+	out := withoutEnds{newTextOutput(a.stderr, a.stderr)}
 	a.out = out
 	l, err := run.open(a, out, &wish.Instructions)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // undoMost is the size of a file up to which its content is kept when it is
 // changed.
-const undoMost = 32 << 20
+const undoMost = 8 << 20
 
 // beforeState is a file as it was before a call.
 type beforeState transcript.FileState

@@ -77,7 +77,8 @@ func (s *State) remember(e transcript.Entry) {
 }
 
 // said notes what a delivery brings to the request that the run answers: the
-// words that began it, and the newest ones. A prompt begins it anew.
+// words that began it, and the newest ones. A prompt begins it anew; a run
+// that begins without a person's words leaves one that is open as it is.
 func (s *State) said(delivery transcript.ID, begins bool, arrivals []Arrival) {
 	var words []Said
 	for _, a := range arrivals {
@@ -89,7 +90,9 @@ func (s *State) said(delivery transcript.ID, begins bool, arrivals []Arrival) {
 	m := &s.Mem
 	switch {
 	case begins:
-		m.Request = words
+		if len(words) > 0 || !s.leftOpen() {
+			m.Request = words
+		}
 		m.Fails, m.Since, m.Overflow = 0, 0, false
 	case len(words) > 0:
 		first := slices.DeleteFunc(slices.Clone(m.Request), func(r Said) bool { return r.Delivery != m.Request[0].Delivery })
@@ -100,10 +103,12 @@ func (s *State) said(delivery transcript.ID, begins bool, arrivals []Arrival) {
 // unfinished reports whether the newest request still waits for its end, so
 // that its words must stay.
 func (s *State) unfinished() bool {
-	switch {
-	case s.Run != nil:
-		return true
-	case s.Last == nil || s.Last.Reason == transcript.Done || s.Last.Reason == transcript.NoYield:
+	return s.Run != nil || s.leftOpen()
+}
+
+// leftOpen reports whether the newest run that settled left its request open.
+func (s *State) leftOpen() bool {
+	if s.Last == nil || s.Last.Reason == transcript.Done || s.Last.Reason == transcript.NoYield {
 		return false
 	}
 	return s.Last.Yield == nil || s.Last.Yield.Reason != "complete"

@@ -110,7 +110,9 @@ func (a *auditor) requested(e *entry, begins bool) {
 	}
 	switch {
 	case begins:
-		a.request = said
+		if len(said) > 0 || !a.leftOpen() {
+			a.request = said
+		}
 		a.failures, a.since, a.overflow = 0, 0, false
 	case len(said) > 0:
 		first := slices.DeleteFunc(slices.Clone(a.request), func(w words) bool { return w.delivery != a.request[0].delivery })

@@ -117,11 +117,7 @@ func (a *auditor) forget(cut int) {
 
 // pinned checks the words of the request that is being worked on.
 func (a *auditor) pinned(e *entry, cut int) []want {
-	unfinished := a.run != nil
-	if a.run == nil && a.ended != nil {
-		r := a.ended.Raw.Reason
-		unfinished = r != "done" && r != "no_yield" && !(a.yielded == "complete")
-	}
+	unfinished := a.run != nil || a.leftOpen()
 	var out []want
 	pins := e.Raw.Pinned
 	for _, r := range a.request {
@@ -139,6 +135,11 @@ func (a *auditor) pinned(e *entry, cut int) []want {
 		a.fail("restore", e.ID, "%d pinned words are none of the request", len(pins))
 	}
 	return out
+}
+
+// leftOpen reports whether the newest settle left its request open.
+func (a *auditor) leftOpen() bool {
+	return a.ended != nil && a.ended.Raw.Reason != "done" && a.ended.Raw.Reason != "no_yield" && a.yielded != "complete"
 }
 
 // pinText checks that a pin has the words whole, or head and tail of them and

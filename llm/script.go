@@ -51,8 +51,9 @@ const ScriptVersion = 1
 //   - for is turn (the default), compaction, subagent, step:NODE or
 //     session:LABEL. Each has its own sequence and position. The turns and
 //     subagent turns of a session with a label take the sequence
-//     session:LABEL if the script has one. compaction, subagent and step:NODE
-//     are reserved: this version of Gamma never asks for them.
+//     session:LABEL if the script has one. compaction answers with the summary
+//     when the context is compacted. subagent and step:NODE are reserved: this
+//     version of Gamma never asks for them.
 //   - error has status (400 to 599), and optionally retryAfter (seconds),
 //     code and message. 408, 409, 429 and 5xx may be tried again; 413 and the
 //     code context_length_exceeded say that the request is too large; any

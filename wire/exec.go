@@ -58,6 +58,8 @@ type Session struct {
 //	todo                                tasks
 //	skill                               skill
 //	error                               error
+//	model_change                        model, detail: another model answers from here on
+//	compaction                          compaction; of one that is done also usage
 type Event struct {
 	Type    string          `json:"type"`
 	Seq     int             `json:"seq"`
@@ -88,6 +90,23 @@ type Event struct {
 	Skill   *Skill          `json:"skill,omitempty"`
 	Asked   *Approval       `json:"approval,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
+
+	Model string `json:"model,omitempty"` // PROVIDER/NAME
+
+	Compaction *Compaction `json:"compaction,omitempty"`
+}
+
+// Compaction says how a compaction stands. The run, if there is one, goes on
+// by itself when it is done, and also when it failed, as long as the context
+// fits.
+type Compaction struct {
+	Phase   string `json:"phase"`             // start | done | failed
+	Why     string `json:"why"`               // threshold | overflow | manual
+	Command string `json:"command,omitempty"` // the arrival that asked for it
+	Before  int    `json:"before,omitempty"`  // estimated tokens; of done
+	After   int    `json:"after,omitempty"`   //
+	Reason  string `json:"reason,omitempty"`  // of failed: nothing_to_compact, empty, cut, tool_call, no_progress, …
+	Detail  string `json:"detail,omitempty"`
 }
 
 // Call is a tool call of an answer.

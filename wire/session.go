@@ -36,6 +36,13 @@ type Prompt struct {
 	From    string `json:"from,omitempty"` // who speaks, for people; the model isn't told
 }
 
+// Compact is the body of POST /sessions/ID/compact: a person wants the context
+// smaller.
+type Compact struct {
+	ID           string `json:"id,omitempty"`           // idempotency id; the receiver makes one if it is missing
+	Instructions string `json:"instructions,omitempty"` // what the summary should mind
+}
+
 // Decision is the body of POST /sessions/ID/approvals/APPROVAL: a person's
 // answer.
 type Decision struct {
@@ -74,7 +81,7 @@ type Accepted struct {
 // SessionState answers GET /sessions/ID/state.
 type SessionState struct {
 	// Status: idle, waiting on the user, stopped, interrupted, answering,
-	// tools running, awaiting approval, retrying, aborting.
+	// tools running, awaiting approval, retrying, aborting, compacting.
 	Status string `json:"status"`
 	// At is the id of the newest event that the state includes. Events after
 	// it, and no others, are missing in the state.
@@ -90,7 +97,7 @@ type SessionState struct {
 type Waiting struct {
 	ID    string `json:"id"`
 	Kind  string `json:"kind,omitempty"` // injection kind; missing for people's words
-	Class string `json:"class"`          // prompt | steer | answer | follow | next | step
+	Class string `json:"class"`          // prompt | steer | answer | follow | next | step | command
 	Entry string `json:"entry"`
 }
 

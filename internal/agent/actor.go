@@ -15,6 +15,13 @@ type Store interface {
 	WriteTodo([]byte) error // the task list for readers without a transcript
 }
 
+// Keep reads and writes what a compaction needs beside the log. WriteSpill
+// returns when the bytes are safe. It is called from effects.
+type Keep interface {
+	Blob(sum string) ([]byte, error)
+	WriteSpill(name string, data []byte) error
+}
+
 // Effects starts and cancels what is due. Start and Cancel return at once;
 // what an effect leads to comes back as an event.
 type Effects interface {
@@ -93,14 +100,20 @@ func (a *Actor) HandleThen(answer func([]session.Reply), events ...session.Event
 // WriteTodo rewrites the projection of the task list. The list itself is in
 // the entries, so a failure is reported, stops nothing and is tried again.
 func (a *Actor) WriteTodo() {
-	b, err := json.MarshalIndent(a.State.Tasks, "", "  ")
+	b, err := Todo(a.State.Tasks)
 	if err == nil {
-		err = a.Store.WriteTodo(append(b, '\n'))
+		err = a.Store.WriteTodo(b)
 	}
 	a.behind = err != nil
 	if err != nil && a.Warn != nil {
 		a.Warn(fmt.Errorf("task list for readers: %w", err))
 	}
+}
+
+// Todo is the projection of a task list.
+func Todo(l transcript.TaskList) ([]byte, error) {
+	b, err := json.MarshalIndent(l, "", "  ")
+	return append(b, '\n'), err
 }
 
 // Done tells the actor that an effect ended by itself.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
-	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
 
@@ -17,12 +16,12 @@ import (
 type Config struct {
 	State    *session.State // folded from the log, its newest entry an open of this owner
 	Store    Store
+	Keep     Keep
 	Model    llm.Model
 	Settings llm.Settings
 	Tools    Tools
+	Wake     session.Wake // what the owner brings, before anything else happens
 	Env      func(now time.Time) session.Env
-	// With is what the owner brings: it arrives before anything else happens.
-	With []transcript.Arrive
 	// Publish is called from the session's goroutine, in order. It must return
 	// soon, and must not call Send, View or Close.
 	Publish func(Published)
@@ -198,7 +197,7 @@ func (a *Agent) wake() error {
 	if a.actor.State.Tasks.Revision > 0 {
 		a.actor.WriteTodo()
 	}
-	replies, err := a.actor.Handle(session.Wake{With: a.cfg.With})
+	replies, err := a.actor.Handle(a.cfg.Wake)
 	if err == nil && replies[0].Err != nil {
 		return replies[0].Err
 	}

@@ -41,6 +41,10 @@ func (fx *effects) Start(e session.Effect, s *session.State, env session.Env) {
 		req.Settings = a.cfg.Settings
 		req.Settings.CacheKey = key
 		a.work.Go(func() { a.callModel(ctx, e, req) })
+	case session.Compact:
+		req := session.CompactRequest(s, e.Compact.Plan)
+		req.Settings = a.cfg.Settings
+		a.work.Go(func() { a.compact(ctx, e, req) })
 	case session.RunTool:
 		a.work.Go(func() { a.runTool(ctx, e, fx.epoch) })
 	case session.Wait:
@@ -113,16 +117,21 @@ func (a *Agent) notes(ctx context.Context, notes []string) {
 }
 
 // stream asks the model and publishes what arrives.
-func (a *Agent) stream(ctx context.Context, id transcript.ID, req *llm.Request) (resp *llm.Response, err error) {
+func (a *Agent) stream(ctx context.Context, id transcript.ID, req *llm.Request) (*llm.Response, error) {
+	return a.ask(ctx, req, func(d llm.Delta) {
+		a.provisional(ctx, func(s *session.State) bool { return s.Req == id },
+			Published{Update: session.Update{Type: session.MessageUpdate, Entry: id, Role: llm.Assistant}, Delta: &d})
+	})
+}
+
+// ask asks the model.
+func (a *Agent) ask(ctx context.Context, req *llm.Request, emit func(llm.Delta)) (resp *llm.Response, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &llm.Error{Class: llm.Fatal, Code: "panic", Message: fmt.Sprintf("the model client failed: %v", p)}
 		}
 	}()
-	resp, err = a.cfg.Model.Stream(ctx, req, func(d llm.Delta) {
-		a.provisional(ctx, func(s *session.State) bool { return s.Req == id },
-			Published{Update: session.Update{Type: session.MessageUpdate, Entry: id, Role: llm.Assistant}, Delta: &d})
-	})
+	resp, err = a.cfg.Model.Stream(ctx, req, emit)
 	if err == nil {
 		err = unusable(resp)
 	}

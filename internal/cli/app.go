@@ -166,7 +166,7 @@ func emptyFlag(args []string) string {
 		switch name, value, given := strings.Cut(arg, "="); {
 		case arg == "--":
 			return ""
-		case !slices.Contains([]string{"--resume", "--allow", "--deny", "--model", "--html", "--output", "--script", "--key"}, name):
+		case !slices.Contains([]string{"--resume", "--fork", "--allow", "--deny", "--model", "--html", "--output", "--script", "--key"}, name):
 		case given && value == "", !given && i+1 < len(args) && args[i+1] == "":
 			return name
 		}

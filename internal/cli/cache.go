@@ -38,6 +38,7 @@ type cachedRequest struct {
 	Type     string        `json:"type"` // request
 	N        int           `json:"n"`
 	Entry    transcript.ID `json:"entry"`
+	For      string        `json:"for,omitempty"` // compaction: it stands by itself
 	Messages int           `json:"messages"`
 	Bytes    int           `json:"bytes"`
 	Shared   int           `json:"shared"`           // bytes in common with the request before it
@@ -216,6 +217,10 @@ func compareRequests(entries []transcript.Entry, r *renderer) ([]cachedRequest, 
 			c.used(b.Request, b.Usage)
 		case *transcript.Fail:
 			c.used(b.Request, b.Usage)
+		case *transcript.Compact:
+			c.used(b.Request, b.Usage)
+		case *transcript.CompactFailed:
+			c.used(b.Request, b.Usage)
 		}
 	}
 	return c.lines, c.err
@@ -240,7 +245,13 @@ func (c *comparison) visit(e transcript.Entry, s *session.State) {
 	l.Alone = s == nil || c.last == nil && l.N > 1
 	if s == nil {
 		l.Digest = "what it stands on is damaged"
-		c.last = nil
+		if stored.Compaction == nil {
+			c.last = nil
+		}
+		return
+	}
+	if stored.Compaction != nil {
+		c.compaction(&l, s, stored)
 		return
 	}
 	body, err := c.body(c.request(s))
@@ -257,6 +268,26 @@ func (c *comparison) visit(e transcript.Entry, s *session.State) {
 	}
 	c.err = c.compare(&l, s, body, stored)
 	c.last, c.prefix = body, stored.Prefix
+}
+
+// compaction checks the request of a compaction. It stands by itself and
+// breaks nothing: the next request is compared with the one before it.
+func (c *comparison) compaction(l *cachedRequest, s *session.State, stored *transcript.Request) {
+	l.Alone, l.For = true, stored.For
+	if stored.Compaction.Silent {
+		return
+	}
+	req := session.CompactRequest(s, stored.Compaction)
+	req.Settings = c.models
+	body, err := c.body(req)
+	if err != nil {
+		c.err = fmt.Errorf("request of a compaction can't be encoded: %w", err)
+		return
+	}
+	l.Bytes = len(body)
+	if prefix, got := session.CompactDigest(req); prefix == stored.Prefix && got.Hex != stored.SHA256 && !c.lost {
+		l.Digest = fmt.Sprintf("other bytes were sent: %d bytes, now %d", stored.Bytes, got.Bytes)
+	}
 }
 
 func (c *comparison) compare(l *cachedRequest, s *session.State, body []byte, stored *transcript.Request) (err error) {
@@ -352,6 +383,8 @@ func printCache(a *app, lines []cachedRequest, sum cacheTotals) error {
 func (l cachedRequest) verdict() string {
 	what := "yes"
 	switch {
+	case l.For != "":
+		what = "stands by itself: " + l.For
 	case l.Alone:
 		what = "not compared"
 		if l.Break != "" {

@@ -353,7 +353,7 @@ func TestE22_BC28_OneLostLineLeavesTheConversation(t *testing.T) {
 				t.Errorf("%s", out)
 			}
 			shown := s.must(0, "session", "show", "--full", id)
-			has(t, shown, "User: first", "User: second", "entries are lost here", "Done <script>")
+			has(t, shown, "User\n  │ first", "User\n  │ second", "entries are lost here", "Done <script>")
 			s.must(0, "exec", "--resume", id, "third")
 			s.must(0, "session", "doctor", id)
 			out = s.must(0, "session", "cache", "--json", id)
@@ -368,7 +368,7 @@ func TestE22_ShowPrintsWhatARepairLeftOut(t *testing.T) {
 	id := s.talk()
 	s.edit(id, "000001.jsonl", `"kind":"assistant"`, `{"id"`, `["id"`)
 	s.must(0, "session", "doctor", "--fix", id)
-	has(t, s.must(0, "session", "show", "--full", id), "doesn't count since a repair", "I look.", "which is lost")
+	has(t, s.must(0, "session", "show", "--full", id), "doesn't count since a repair", "I look.", "a result without its call")
 }
 
 func TestE22_DoctorAsksForALostModel(t *testing.T) {
@@ -414,7 +414,7 @@ func TestE22_BC28_NothingWaitsForAFIFO(t *testing.T) {
 			s.must(0, "session", "rm", id)
 		})
 	}
-	for _, name := range []string{"config.yaml", "token"} {
+	for name, says := range map[string]string{"config.yaml": "not a regular file", "token": "no file"} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t)
 			id := s.talk()
@@ -424,7 +424,7 @@ func TestE22_BC28_NothingWaitsForAFIFO(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.run("exec", "--resume", id, "third")
-			has(t, s.err.String(), path, "no file", "remove it")
+			has(t, s.err.String(), path, says)
 		})
 	}
 }

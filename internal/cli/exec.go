@@ -19,6 +19,7 @@ type execCmd struct {
 	Prompt       []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
 	JSON         bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
 	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
+	Fork         string   `placeholder:"ID" help:"Go on with a copy of this session, under an id of its own."`
 	Continue     bool     `help:"Go on with the newest session of this folder."`
 	Model        string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`
 	Variant      string   `help:"Prompt variant of a new session (default base)."`
@@ -34,6 +35,7 @@ type execCmd struct {
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 
 	around func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
+	why    transcript.OpenWhy        `kong:"-"` // what the session is opened for; "": to run
 }
 
 // Help is the long help.
@@ -108,10 +110,13 @@ const maxPrompt = 16 << 20
 
 // prompt reads the prompt; nil means to resume.
 func (c *execCmd) prompt(a *app) (*string, error) {
-	if c.Resume != "" && c.Continue {
-		return nil, usagef("--resume and --continue exclude each other")
+	if c.Resume != "" && c.Fork != "" || c.Continue && c.Resume+c.Fork != "" {
+		return nil, usagef("--resume, --continue and --fork exclude each other")
 	}
-	if c.Resume != "" || c.Continue {
+	if c.Fork != "" && len(c.Prompt) == 0 {
+		return nil, usagef("--fork needs a prompt; gamma session fork only makes the copy")
+	}
+	if c.Resume != "" || c.Continue || c.Fork != "" {
 		if c.Label != "" || c.Variant != "" {
 			return nil, usagef("--label and --variant are for new sessions; this one has its own")
 		}
@@ -228,12 +233,16 @@ func (l *live) wait() (int, error) {
 	case <-l.agent.Done():
 		return 0, l.agent.Err()
 	}
-	var last, next *session.Run
-	if err := l.agent.View(func(s *session.State) { last, next = s.Last, s.Run }); err != nil {
+	var last *session.Run
+	var busy bool
+	if err := l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() }); err != nil {
 		return 0, err
 	}
-	if next != nil {
+	if busy {
 		return l.wait() // something arrived just before the door was closed
+	}
+	if last == nil {
+		return exitDone, nil // only a compaction was waited for
 	}
 	res, code := resultOf(l.disk.ID, last)
 	if f := l.env.Answer; f != nil && res.Status == "done" {

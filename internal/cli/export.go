@@ -255,6 +255,13 @@ func (b *pageBuilder) entry(e transcript.Entry) {
 		b.words[e.ID] = x
 	case *transcript.Leaf:
 		b.add("rule", "the conversation goes on behind an earlier entry ("+x.Why+")", "")
+	case *transcript.ModelChange:
+		b.add("rule", "model "+shortModel(x.Model)+", before: "+shortModel(x.From), "")
+	case *transcript.Compact:
+		b.add("rule", fmt.Sprintf("compacted (%s): %d → %d tokens", x.Why, x.Before, x.After), "")
+		b.add("facts", "summary of what went before", x.Summary)
+	case *transcript.CompactFailed:
+		b.add("rule", "not compacted: "+x.Reason+detail(x.Detail), "")
 	case *transcript.Facts:
 		b.add("facts", "told to the model: "+string(x.Part), x.Text)
 	case *transcript.Deliver:

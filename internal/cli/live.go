@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // live is a session that this process owns and runs.
@@ -41,6 +43,8 @@ type live struct {
 	idle      chan struct{}
 	leave     chan struct{}      // the user wants to be gone
 	ignore    func() (came bool) // ends the handling of signals
+	why       transcript.OpenWhy // what an existing session is opened for
+	watch     func(wire.Event)   // is told each event too; nil: nobody
 	// interrupted: when the session was opened, its run waited to be resumed.
 	interrupted bool
 	flags       string // of this run, to be repeated by who goes on
@@ -63,7 +67,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
+	l := &live{why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -105,9 +109,14 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if l.model.notice != "" {
 		out.notice(l.model.notice)
 	}
-	if l.resumed {
+	if c.Fork != "" {
+		id, err = a.fork(home, id, "")
+	}
+	switch {
+	case err != nil:
+	case l.resumed:
 		err = l.reopen(home, id)
-	} else {
+	default:
 		err = l.create(c, home)
 	}
 	if err != nil {
@@ -120,6 +129,8 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 // which finds the session to resume; "" for a new one.
 func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Session, err error) {
 	switch {
+	case c.Fork != "":
+		id, err = a.findSession(home, c.Fork)
 	case c.Resume != "":
 		id, err = a.findSession(home, c.Resume)
 	case c.Continue:
@@ -134,7 +145,11 @@ func (c *execCmd) which(a *app, home *disk.Home) (id string, had transcript.Sess
 	if err != nil {
 		return "", had, err
 	}
-	return id, log.Header, nil
+	had = log.Header
+	if e, ok := home.Last(id, "model_change"); ok {
+		had.Model = e.Body.(*transcript.ModelChange).Model
+	}
+	return id, had, nil
 }
 
 // read looks whether anything is left to do in the session, without owning
@@ -246,7 +261,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 // reopen takes over an existing session.
 func (l *live) reopen(home *disk.Home, id string) error {
 	var err error
-	l.disk, err = home.Open(id, transcript.OpenStart, thisProcess(), Version(l.app.version), time.Now().UTC())
+	l.disk, err = home.Open(id, l.why, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err
 	}
@@ -281,15 +296,21 @@ func (l *live) envAt(now time.Time) session.Env {
 func (l *live) start(with []transcript.Arrive) {
 	l.interrupted = l.state.Interrupted()
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
-	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Model: l.model.model, Settings: l.model.settings,
-		Tools: l.tools, Env: l.envAt, With: with, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
+	wake := session.Wake{With: with, Model: l.model.name, Maker: l.model.maker}
+	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Wake: wake, Model: l.model.model, Settings: l.model.settings,
+		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
 	l.serve()
 }
 
 func (l *live) publish(p agent.Published) {
 	l.feed.Publish(p)
-	l.out.event(owner.EventOf(p))
-	if p.Type == session.AgentSettled && !p.Settle.More {
+	e := owner.EventOf(p)
+	l.out.event(e)
+	if l.watch != nil {
+		l.watch(e)
+	}
+	compacted := p.Type == session.Compaction && p.Squeeze.Phase != "start" && p.Run.IsZero()
+	if p.Type == session.AgentSettled && !p.Settle.More || compacted {
 		select {
 		case l.idle <- struct{}{}:
 		default:

@@ -36,7 +36,7 @@ func outcome(r *session.Run) (status string, code int) {
 		}
 	case transcript.Length, transcript.ContentFilter, transcript.ModelIncomplete:
 		status, code = "incomplete", exitIncomplete
-	case transcript.Limit, transcript.ContextOverflow:
+	case transcript.Limit, transcript.ContextOverflow, transcript.Irreducible:
 		status, code = "limit", exitLimit
 	case transcript.Aborted:
 		status, code = "error", exitInterrupt
@@ -97,6 +97,9 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 		return run("Stopped by you.", "was stopped by you."), goOn
 	case transcript.Limit:
 		return run("Stopped ", "stopped ") + limitText(r.Detail) + ".", goOn
+	case transcript.Irreducible:
+		return "! " + run("The conversation doesn't fit into the model, and compacting doesn't help: ", "ended, since the conversation doesn't fit into the model: ") +
+			cmp.Or(failure, "its window is full") + ". Use a model with a larger window (--model), or start a new session.", ""
 	case transcript.ContextOverflow:
 		return "! " + run("The conversation no longer fits into the model: ", "ended, since the conversation no longer fits into the model: ") +
 			cmp.Or(failure, "its window is full") + ". Start a new session.", ""

@@ -304,6 +304,10 @@ func (o *textOutput) event(e wire.Event) {
 		o.deviations(e.Message)
 	case session.Injected:
 		o.say(cyan, "▸ %s%s: %s", e.Kind, from(e.From), firstLine(e.Text, 100))
+	case session.ModelChanged:
+		o.say(dim, "model %s%s", shortModel(e.Model), detail(e.Detail))
+	case session.Compaction:
+		o.say(dim, "%s", compactionText(e.Compaction))
 	case session.Asks:
 		o.asked(e.Asked)
 	case session.Answered:

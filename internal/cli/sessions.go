@@ -18,6 +18,11 @@ type sessionCmd struct {
 	List sessionList `cmd:"" help:"List the sessions, newest first."`
 	Show sessionShow `cmd:"" help:"Show a session as people read it."`
 
+	Compact sessionCompact `cmd:"" help:"Replace the older part of a session's conversation by a summary."`
+
+	Rewind sessionRewind `cmd:"" help:"Go back to an earlier place of a session, with the files."`
+	Fork   sessionFork   `cmd:"" help:"Make a new session of a copy."`
+
 	Doctor sessionDoctor `cmd:"" help:"Name what is wrong with a session's files; with --fix, repair it."`
 	Cache  sessionCache  `cmd:"" help:"Show how much of each request repeats the one before it."`
 	Export sessionExport `cmd:"" help:"Write a session as JSON lines, or as a page for people."`
@@ -198,9 +203,15 @@ func (c sessionShow) Run(a *app) error {
 	if !c.Follow {
 		s.receipts = receiptsOf(log.Entries)
 	}
-	for _, e := range log.Entries {
+	if f := log.Header.Forked; f != nil {
+		s.say(dim, "a copy of session %s as it was at entry %s", f.Session, f.Entry.String())
+	}
+	on := session.OnBranch(log.Entries)
+	for i, e := range log.Entries {
+		s.off = e.IsNode() && !on[i]
 		s.entry(e)
 	}
+	s.off = false
 	s.undelivered(log.Entries)
 	if c.Full {
 		s.setAside(home, id)

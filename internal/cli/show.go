@@ -20,6 +20,7 @@ type showing struct {
 	a        *app
 	full     bool
 	live     bool  // what is shown happens now
+	off      bool  // on a branch that was left
 	err      error // of the output
 	hide     redactor
 	width    int // of the terminal, 0: none
@@ -50,6 +51,9 @@ func (s *showing) words(code, text string) {
 }
 
 func (s *showing) put(code, text string) {
+	if s.off {
+		text = "┊ " + strings.ReplaceAll(strings.TrimPrefix(text, "\n"), "\n", "\n┊ ")
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		if s.err == nil {
 			_, s.err = fmt.Fprintln(s.a.stdout, s.paint(code, line))
@@ -64,8 +68,6 @@ func (s *showing) entry(e transcript.Entry) {
 		s.opened(e, b)
 	case *transcript.Arrive:
 		s.texts[e.ID] = b
-	case *transcript.Leaf:
-		s.say(dim, "\n── the conversation goes on behind entry %s (%s)", b.To.String(), b.Why)
 	case *transcript.Facts:
 		s.told(transcript.FactsMessages(b, s.hide.mark)...)
 	case *transcript.Deliver:
@@ -96,6 +98,21 @@ func (s *showing) entry(e transcript.Entry) {
 		s.say(yellow, "  ▸ %s: %s by %s%s", s.calls[b.Call], string(b.Choice), b.By, detail(b.Reason))
 	case *transcript.Result:
 		s.result(b)
+	case *transcript.Leaf:
+		where := "from its beginning"
+		if !b.To.IsZero() {
+			where = "behind entry " + b.To.String()
+		}
+		s.say(yellow, "\n── the conversation goes on %s (%s); what is marked ┊ was left", where, b.Why)
+	case *transcript.ModelChange:
+		s.say(dim, "── model %s; before: %s; %d of its own items left out", shortModel(b.Model), shortModel(b.From), b.Dropped)
+	case *transcript.Compact:
+		s.say(dim, "── compacted (%s): %d → %d tokens", b.Why, b.Before, b.After)
+		if s.full {
+			s.told(transcript.CompactMessages(b, s.hide.mark)...)
+		}
+	case *transcript.CompactFailed:
+		s.say(yellow, "── not compacted: %s%s", string(b.Reason), detail(b.Detail))
 	case *transcript.Abort:
 		s.say(yellow, "── aborted by %s%s", b.By, detail(b.Why))
 	case *transcript.Label:

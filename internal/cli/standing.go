@@ -59,7 +59,15 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 		switch b := e.Body.(type) {
 		case *transcript.Arrive:
 			waits = waits || b.Human
-		case *transcript.Deliver, *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
+		case *transcript.Request:
+			if b.Compaction == nil { // one of a compaction may stand outside of a run
+				return standing{status: "interrupted"}, true
+			}
+		case *transcript.Fail:
+			if b.For == "" {
+				return standing{status: "interrupted"}, true
+			}
+		case *transcript.Deliver, *transcript.Resume, *transcript.Answer,
 			*transcript.Intent, *transcript.Result, *transcript.Abort:
 			return standing{status: "interrupted"}, true
 		case *transcript.Settled:

@@ -40,6 +40,9 @@ type act struct {
 	Say     string       `yaml:"say"`     // to the reader
 	Exec    *storyExec   `yaml:"exec"`    // gamma exec
 	Inject  *storyInject `yaml:"inject"`  // gamma inject
+	Compact string       `yaml:"compact"` // gamma session compact, with these instructions
+	Rewind  int          `yaml:"rewind"`  // gamma session rewind to before the N-th message, from 1
+	File    string       `yaml:"file"`    // shows a file of the workspace
 	Request string       `yaml:"request"` // shows who says what in the newest request: the messages that hold one of these words (separated by |)
 }
 
@@ -179,6 +182,12 @@ func (t *teller) act(a act) (code int, err error) {
 		return t.exec(a.Exec)
 	case a.Inject != nil:
 		return 0, t.inject(a.Inject)
+	case a.Compact != "":
+		return 0, t.compact(a.Compact)
+	case a.Rewind > 0:
+		return 0, t.rewind(a.Rewind)
+	case a.File != "":
+		return 0, t.show(a.File)
 	case a.Request != "":
 		return 0, t.request(strings.Split(a.Request, "|"))
 	}

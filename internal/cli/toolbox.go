@@ -54,6 +54,14 @@ func (s *spill) Create(name string) (io.WriteCloser, error) {
 	return s.disk.CreateSpill(name)
 }
 
+// PutBlob keeps a content in the session's directory.
+func (s *spill) PutBlob(data []byte) (string, error) {
+	if s.disk == nil {
+		return "", errNotAttached
+	}
+	return s.disk.PutBlob(data)
+}
+
 func (s *spill) Open(name string) (io.ReadSeekCloser, error) {
 	if s.disk == nil {
 		return nil, errNotAttached
@@ -72,7 +80,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 	if t.confined, err = confine(c, dirs); err != nil {
 		return nil, err
 	}
-	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: ownFolders(c.home), Spill: t.spill, Secrets: c.secrets,
+	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: ownFolders(c.home), Spill: t.spill, Blobs: t.spill, Secrets: c.secrets,
 		Locks: filepath.Join(c.home, "run", "files"),
 		Wrap:  t.confined.wrap()})
 	if err != nil {

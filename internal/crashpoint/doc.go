@@ -28,6 +28,10 @@
 //	repair.segment-created  the doctor's segment exists, empty
 //	repair.copied           what a repair skips is copied aside (or nothing is to be copied)
 //	remove.renamed          a session that is being removed has its other name, nothing is synced
+//	fork.filled             a copy of a session is whole and synced, under a name that nobody takes for one
+//	fork.renamed            it has its name, nothing is synced
+//	rewind.file             one more file is as it was before, the conversation hasn't moved
+//	rewind.restored         all are, the conversation hasn't moved
 //	replace.before-rename   a replacement (todo.json, a blob, a torn tail's copy) is synced under its temporary name
 //	replace.after-rename    it has its name, the directory isn't synced
 //	file.noted              a file of the workspace is about to be written; its lock names the temporary file
@@ -45,6 +49,7 @@ func Names() []string {
 		"open.locked", "open.segment-created", "open.torn-copied", "open.torn", "open.after-write", "open.after-sync",
 		"append.before", "append.torn", "append.after-write", "append.after-sync",
 		"repair.segment-created", "repair.copied", "remove.renamed",
+		"fork.filled", "fork.renamed", "rewind.file", "rewind.restored",
 		"replace.before-rename", "replace.after-rename",
 		"file.noted", "file.before-rename", "file.after-rename",
 	}

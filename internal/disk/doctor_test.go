@@ -279,7 +279,7 @@ func TestE22_HeaderIsMadeAnewOfWhatCanBeRead(t *testing.T) {
 	threeSegments(t, h)
 	change(t, dirOf(h, sessionID).segment(1), 2, `"schema":1,`, `"schema":,`)
 	m, entries := mend(t, h)
-	if m.Header == nil || m.Header.Model != "script:x" || m.Header.Workspace != "/w" || m.Header.Mark != "m" {
+	if m.Header == nil || m.Header.Model != "script:x" || m.Header.Workspace != "/w" || m.Header.Mark != "MARKMARKMARK" {
 		t.Errorf("header %+v", m.Header)
 	}
 	list, err := h.List()

@@ -33,7 +33,7 @@ func owner() transcript.Owner { return transcript.Owner{PID: os.Getpid(), Host: 
 func noon() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 
 func header(id string) transcript.Session {
-	return transcript.Session{Session: id, Variant: "base", Mark: "m", Model: "script:x", Workspace: "/w"}
+	return transcript.Session{Session: id, Variant: "base", Mark: "MARKMARKMARK", Model: "script:x", Workspace: "/w"}
 }
 
 func newHome(t testing.TB) *Home {

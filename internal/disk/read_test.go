@@ -55,7 +55,7 @@ func TestE23_ReadingChangesNothing(t *testing.T) {
 	}
 	files := snapshot(t, h.Dir())
 	log, err := h.Read(sessionID)
-	if err != nil || log.Torn == nil || log.Header.Mark != "m" || log.ID != sessionID {
+	if err != nil || log.Torn == nil || log.Header.Mark != "MARKMARKMARK" || log.ID != sessionID {
 		t.Fatalf("%+v, %v", log, err)
 	}
 	if _, err := h.Tail(sessionID, 3); err != nil {

@@ -155,6 +155,23 @@ func (s *Session) CreateSpill(name string) (io.WriteCloser, error) {
 	return &spillWriter{f: f, name: name, dir: s.dir.spill(), all: &s.spills}, nil
 }
 
+// WriteSpill puts spill/name in place, whole and synced, for what an entry
+// that is about to be written names.
+func (s *Session) WriteSpill(name string, data []byte) error {
+	path := filepath.Join(s.dir.spill(), name)
+	if !spillName(name) {
+		return fmt.Errorf("session %s: spill %q: not the name of a spill", s.ID, name)
+	}
+	err := s.dir.sys.mkdir(s.dir.spill())
+	if err == nil {
+		err = s.dir.sys.replace(s.dir.path, path, data)
+	}
+	if err != nil {
+		return failed(s.ID, "write", path, err)
+	}
+	return nil
+}
+
 // OpenSpill opens spill/name for reading. The error is fs.ErrNotExist if there
 // is none.
 func (s *Session) OpenSpill(name string) (io.ReadSeekCloser, error) {

@@ -91,7 +91,7 @@ func wanted(w fakeprovider.Want) ending {
 	case w.Class == llm.Retry, w.Class == llm.Incomplete, w.Class == "" && len(w.Calls) > 0:
 		return ending{0, "done", "done", "Afterwards."}
 	case w.Class == llm.Overflow:
-		return ending{5, "limit", "context_overflow", ""}
+		return ending{5, "limit", "context_irreducible", ""}
 	case w.Class == llm.Fatal:
 		return ending{1, "error", "error", ""}
 	case w.Stop == llm.StopLength:

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -227,21 +226,22 @@ func (s *stable) announced(want int) {
 	s.t.Logf("%d requests, %d announced breaks", requests, breaks)
 }
 
-// moves damages the last run and repairs the session, so that the conversation
-// goes on behind the run before: the next request, and only it, is a break.
+// moves goes back to before the last message: the next request, and only it,
+// is a break.
 func (s *stable) moves(fake *fakeprovider.Server, before int) {
 	s.t.Helper()
-	path := s.transcriptFile()
-	b := read(s.t, path)
-	at := bytes.LastIndex(b, []byte(`"kind":"assistant"`))
-	if at < 0 {
-		s.t.Fatal("the last segment has no answer")
+	last := ""
+	for line := range strings.Lines(s.run("session", "show", "--entries", s.id).stdout) {
+		var e entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			s.t.Fatalf("%v: %.300s", err, line)
+		}
+		if e.Kind == "arrive" && e.Body.Class == "prompt" {
+			last = e.ID
+		}
 	}
-	at = bytes.LastIndexByte(b[:at], '\n') + 1
-	b[at] = '['
-	overwrite(s.t, path, b)
-	if r := s.run("session", "doctor", "--fix", s.id); r.code != 0 {
-		s.t.Fatalf("doctor: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	if r := s.run("session", "rewind", s.id, "--to", last); r.code != 0 {
+		s.t.Fatalf("rewind to %s: exit %d, %s%s", last, r.code, r.stdout, r.stderr)
 	}
 	s.at(today, "--resume", s.id, "once more")
 	s.at(today, "--resume", s.id, "and once more")

@@ -43,8 +43,8 @@ type entry struct {
 		Reason  string `json:"reason"`
 		Class   string `json:"class"`
 		Partial string `json:"partial"`
-		Break   string `json:"break"`
 		By      string `json:"by"`
+		Break   string `json:"break"`
 	} `json:"body"`
 }
 

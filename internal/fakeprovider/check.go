@@ -64,6 +64,11 @@ type conversation struct {
 	newest string   // the newest user or tool text
 }
 
+// toolless reports whether no tool is declared.
+func (c *conversation) toolless() bool {
+	return len(c.tools) == 0 || string(c.tools) == "[]" || string(c.tools) == "null"
+}
+
 // session returns the digest of what names the conversation.
 func (c *conversation) session() string {
 	h := sha256.New()

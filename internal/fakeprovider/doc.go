@@ -15,8 +15,11 @@
 // assistant turns that it holds plus the errors (and cut streams) served
 // before to the same session at that many turns or fewer. So a failed try
 // moves on, a repeated request gets the same answer again, and a server that
-// was restarted goes on where the conversation stands. All requests take the
-// sequence "turn": a provider can't see what a request is for.
+// was restarted goes on where the conversation stands. A request that breaks
+// off with fewer turns (a compaction) goes on behind the last one; this a
+// restarted server doesn't know. Requests take the sequence "turn"; those that
+// declare no tools take "compaction", if the script has one, in the order in
+// which they first come.
 //
 // # Strictness
 //

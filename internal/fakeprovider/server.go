@@ -63,6 +63,7 @@ type Request struct {
 	Model   string
 	Session string // digest of the first message; "" if the body couldn't be read
 	Turns   int    // assistant turns that it holds
+	For     string // the script's sequence: turn, or compaction for a request without tools
 	// Position in the script; -1 if the request was refused.
 	Position int
 }
@@ -89,13 +90,14 @@ type Server struct {
 	opts   Options
 	mux    *http.ServeMux
 
-	mu       sync.Mutex
-	count    int // of the requests
-	requests []Request
-	refusals []Refusal
-	breaks   []Break
-	sessions map[string]*session
-	served   map[string]bool // raw items that may come back as they are
+	mu        sync.Mutex
+	count     int // of the requests
+	requests  []Request
+	refusals  []Refusal
+	breaks    []Break
+	sessions  map[string]*session
+	summaries map[string]int  // places of requests without tools, by their body
+	served    map[string]bool // raw items that may come back as they are
 }
 
 // session is what the server remembers of a conversation.
@@ -103,12 +105,14 @@ type session struct {
 	last   *conversation
 	number int   // of the request with last
 	errors []int // how many turns each request had that was answered by an error
+	said   int   // 1 if last was answered, 0 if by an error
+	gone   int   // turns that requests held before they broke off
 }
 
 // New returns a server that plays the script.
 func New(script *llm.Script, o Options) *Server {
 	s := &Server{script: script, opts: o, mux: http.NewServeMux(),
-		sessions: map[string]*session{}, served: map[string]bool{}}
+		sessions: map[string]*session{}, served: map[string]bool{}, summaries: map[string]int{}}
 	for _, prefix := range []string{"/v1", ""} {
 		s.mux.HandleFunc("POST "+prefix+"/responses", s.serve(Responses, parseResponses))
 		s.mux.HandleFunc("POST "+prefix+"/chat/completions", s.serve(Chat, parseChat))
@@ -240,21 +244,40 @@ func (s *Server) accept(req *Request, c *conversation) (broken *Break) {
 		ses = &session{}
 		s.sessions[req.Session] = ses
 	}
-	req.Position = c.turns
+	if ses.last != nil {
+		if what, item := c.extends(ses.last); what != "" {
+			broken = &Break{Session: req.Session, Previous: ses.number, What: what, Item: item}
+			if earlier, _ := ses.last.extends(c); earlier != "" { // no repetition of an older one
+				ses.gone += max(0, ses.last.turns+ses.said-c.turns)
+			}
+		}
+	}
+	req.Position = ses.gone + c.turns
 	for _, turns := range ses.errors {
-		if turns <= c.turns {
+		if turns <= ses.gone+c.turns {
 			req.Position++
 		}
 	}
-	s.record(req)
-	if ses.last != nil {
-		if what, item := c.extends(ses.last); what != "" {
-			broken = &Break{req.Session, req.Number, ses.number, what, item}
-			s.breaks = append(s.breaks, *broken)
-		}
+	if req.For = "turn"; c.toolless() && slices.ContainsFunc(s.script.Steps, func(st llm.Step) bool { return st.For == "compaction" }) {
+		s.summarise(req)
 	}
-	ses.last, ses.number = c, req.Number
+	s.record(req)
+	if broken != nil {
+		broken.Request = req.Number
+		s.breaks = append(s.breaks, *broken)
+	}
+	ses.last, ses.number, ses.said = c, req.Number, 1
 	return broken
+}
+
+// summarise gives a request without tools its place among those of its kind:
+// an equal one has the place of the first.
+func (s *Server) summarise(req *Request) {
+	key := string(req.Body)
+	if _, known := s.summaries[key]; !known {
+		s.summaries[key] = len(s.summaries)
+	}
+	req.For, req.Position = "compaction", s.summaries[key]
 }
 
 // failed notes that the request was answered by an error.
@@ -262,7 +285,7 @@ func (s *Server) failed(req *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ses := s.sessions[req.Session]
-	ses.errors = append(ses.errors, req.Turns)
+	ses.errors, ses.said = append(ses.errors, ses.gone+req.Turns), 0
 }
 
 // remember notes a raw item that the client may send back unchanged.
@@ -292,7 +315,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, req *Request, c 
 			return
 		}
 	}
-	step, err := s.script.Pick("turn", "", req.Position, c.newest)
+	step, err := s.script.Pick(req.For, "", req.Position, c.newest)
 	if err != nil {
 		verdict.Status, verdict.Refusal = http.StatusBadRequest, &Refusal{req.Number, "script", err.Error()}
 		s.tell(verdict)

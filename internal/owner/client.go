@@ -135,6 +135,13 @@ func (c *Client) Steer(ctx context.Context, in wire.Prompt) (out wire.Accepted, 
 	return out, err
 }
 
+// Compact asks for a compaction. The event "compaction" with the answer's entry
+// as its command tells what came of it.
+func (c *Client) Compact(ctx context.Context, in wire.Compact) (out wire.Accepted, err error) {
+	err = c.call(ctx, http.MethodPost, "compact", in, &out)
+	return out, err
+}
+
 // Approve answers the approval with this id. One that was answered before, or
 // whose call has ended, gives a *wire.Refusal with the code stale.
 func (c *Client) Approve(ctx context.Context, id string, in wire.Decision) (out wire.Accepted, err error) {

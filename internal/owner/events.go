@@ -2,6 +2,7 @@ package owner
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -53,6 +54,19 @@ func EventOf(p agent.Published) wire.Event {
 	}
 	if k := p.Skill; k != nil {
 		e.Skill = &wire.Skill{Name: k.Name, Type: k.Type, Digest: k.Digest}
+	}
+	if c := p.Change; c != nil {
+		e.Model, e.Detail = c.Model, "before: "+c.From
+		if c.Dropped > 0 {
+			e.Detail += fmt.Sprintf("; %d items that only it understands are left out", c.Dropped)
+		}
+	}
+	if q := p.Squeeze; q != nil {
+		e.Compaction = &wire.Compaction{Phase: q.Phase, Why: q.Why, Command: q.Command.String(), Before: q.Before, After: q.After, Reason: q.Reason, Detail: q.Detail}
+		if q.Phase != "start" {
+			u := wire.Usage(p.Usage)
+			e.Usage = &u
+		}
 	}
 	if f := p.Fail; f != nil {
 		e.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message, RetryAt: f.NotBefore}

@@ -28,6 +28,8 @@ func routes(name string) (route, bool) {
 		return route{method: http.MethodPost, answer: (*Server).prompt}, true
 	case "steer":
 		return route{method: http.MethodPost, answer: (*Server).steer}, true
+	case "compact":
+		return route{method: http.MethodPost, answer: (*Server).compact}, true
 	case "abort":
 		return route{method: http.MethodPost, answer: (*Server).abort}, true
 	case "resume":
@@ -110,6 +112,20 @@ func (s *Server) speak(r *http.Request, class transcript.Class) (wire.Accepted, 
 func (s *Server) arrive(r *http.Request, a transcript.Arrive) (wire.Accepted, error) {
 	reply, err := s.send(r, session.Arrives{Arrive: a})
 	return wire.Accepted{Entry: reply.ID.String(), Again: reply.Again}, err
+}
+
+func (s *Server) compact(r *http.Request, _ string) (any, error) {
+	var in wire.Compact
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	if in.ID == "" {
+		in.ID = rand.Text()
+	}
+	if err := checkName("id", in.ID); err != nil {
+		return nil, err
+	}
+	return s.arrive(r, transcript.Arrive{AID: in.ID, Class: transcript.ClassCommand, Text: in.Instructions})
 }
 
 func (s *Server) abort(r *http.Request, _ string) (any, error) {

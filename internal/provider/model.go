@@ -104,6 +104,15 @@ func (m *model) answer(req *llm.Request, emit func(llm.Delta)) answer {
 }
 
 // maker names who can read the raw items that the model gives out.
+// Maker names whose own items (llm.Part.Raw) a model takes back: its own in the
+// Responses dialect, nobody's in Chat Completions.
+func Maker(c Config) string {
+	if c.Dialect == Chat || c.Dialect == "" && c.Provider == "openai-chat" {
+		return ""
+	}
+	return maker(c.Provider, c.Model)
+}
+
 func maker(provider, model string) string { return provider + "/responses/" + model }
 
 func (m *model) attempt(w *watch, body []byte, a answer) (*llm.Response, *llm.Error) {

@@ -18,7 +18,22 @@ func (s *State) contradiction(e transcript.Entry) string {
 	switch b := e.Body.(type) {
 	case *transcript.Deliver:
 		return s.deliverFault(e.ID, b)
-	case *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
+	case *transcript.Compact:
+		return s.compactFault(b)
+	case *transcript.CompactFailed:
+		if b.Request.IsZero() {
+			return s.inFlight(e.ID)
+		}
+		return s.otherRequest(b.Request)
+	case *transcript.Request:
+		if s.Run == nil && b.For != forCompaction {
+			return "there is no run"
+		}
+	case *transcript.Fail:
+		if s.Run == nil && b.For != forCompaction {
+			return "there is no run"
+		}
+	case *transcript.Resume, *transcript.Answer,
 		*transcript.Ask, *transcript.Approval, *transcript.Intent, *transcript.Result, *transcript.Abort, *transcript.Settled:
 		if s.Run == nil {
 			return "there is no run"
@@ -30,6 +45,12 @@ func (s *State) contradiction(e transcript.Entry) string {
 	case *transcript.Request:
 		if s.open() > 0 {
 			return "calls before it have no result"
+		}
+		if (b.For == forCompaction) != (b.Compaction != nil) {
+			return "a request of a compaction says what it compacts, and no other does"
+		}
+		if b.Compaction != nil && (b.Compaction.Pin < 1 || s.cutOf(b.Compaction) < s.Mem.Block) {
+			return "its compaction can't be carried out"
 		}
 		return s.inFlight(e.ID)
 	case *transcript.Answer:

@@ -17,7 +17,7 @@ func (c *conversation) show() string {
 		fmt.Fprintf(&b, "  again %s\n", c.last.Reply.ID)
 	}
 	for _, e := range c.last.Entries {
-		fmt.Fprintf(&b, "  %s %s\n", e.ID, describe(e))
+		fmt.Fprintf(&b, "  %s %s\n", e.ID, small(describe(e)))
 	}
 	for _, d := range Due(c.s, c.env) {
 		if d.Kind == Wait {
@@ -65,6 +65,8 @@ func describe(e transcript.Entry) string {
 	case *transcript.Result:
 		first, _, _ := strings.Cut(b.Text, "\n")
 		return fmt.Sprintf("%s %s %s %q", k, b.Call, b.Outcome, first)
+	case *transcript.Request, *transcript.Compact, *transcript.CompactFailed, *transcript.ModelChange:
+		return describeCompaction(k, e)
 	case *transcript.Settled:
 		s := fmt.Sprintf("%s %s", k, b.Reason)
 		if b.Detail != "" {
@@ -81,22 +83,7 @@ func describe(e transcript.Entry) string {
 	return k
 }
 
-func (c *conversation) request() string {
-	var b strings.Builder
-	for _, m := range Request(c.s, c.env).Messages {
-		for _, p := range m.Parts {
-			text := p.Text
-			if p.Call != nil {
-				text = p.Call.ID + " " + p.Call.Name + " " + p.Call.Arguments
-			}
-			if p.Result != nil {
-				text = p.Result.CallID + " " + p.Result.Text
-			}
-			fmt.Fprintf(&b, "  %s: %s\n", m.Role, strings.ReplaceAll(text, "\n", "\n    "))
-		}
-	}
-	return b.String()
-}
+func (c *conversation) request() string { return c.shown(Request(c.s, c.env)) }
 
 func (c *conversation) state() string {
 	out := fmt.Sprintf("  %s", c.s.Status(c.env.Now))

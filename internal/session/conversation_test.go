@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 // led to: the entries of the commit, a refusal, the updates if asked for, and
 // what should be running. Lines that start with "#" are comments. Verbs:
 //
-//	limits turns=N wall=D tokens=N window=N   set limits
+//	limits turns=N wall=D tokens=N window=N assumed=N  set limits; usage=N: answers report N tokens
 //	deny TOOL · ask TOOL [once] · allow TOOL  what the rules say of a tool from now on
 //	form SCHEMA                               the final words must fit it
 //	headless                                  from now on nobody can answer an ask
@@ -37,6 +37,13 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	calls TOOL ARGS [;; TOOL ARGS …]          the model calls tools
 //	cutcalls … · filteredcalls …              the same, cut by the output limit or withheld by the provider
 //	fail CLASS [STATUS] [after=D]             the try fails
+//	compact ID [TEXT]                         a person asks for a compaction
+//	summary TEXT · cutsummary TEXT · callsummary  the compaction's model answers; \n is a line's end
+//	lose NAME                                 a skill's body can't be read any more
+//	model NAME MAKER                          another owner opens the session with this model
+//	thinks MAKER THOUGHT ;; text TEXT         the model stops, with a thought that only its maker understands
+//	asked                                     show the compaction's request
+//	BIGn stands for n bytes of text
 //	tool N ok|error TEXT                      the N-th call of the batch ends
 //	abort · resume · tick D                   D passes
 //	crash [N] [WHY]                           the process dies; N entries of the last commit survive; reopened
@@ -89,7 +96,9 @@ type conversation struct {
 	env     Env
 	last    Commit
 	rules   map[string]Judgement
-	files   []skill.File // of the catalog
+	bodies  map[string]string // blobs
+	usage   llm.Usage         // that answers report
+	files   []skill.File      // of the catalog
 }
 
 func testDecls() []llm.Tool {
@@ -110,7 +119,7 @@ func newConversation(t testing.TB) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conversation{t: t, rules: map[string]Judgement{}}
+	c := &conversation{t: t, rules: map[string]Judgement{}, bodies: map[string]string{}, usage: llm.Usage{Input: 100, Output: 10}}
 	c.env = Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
 		Facts:  FactsNow{Date: "2026-11-30"},
 		Permit: c.permit, Answerable: true}
@@ -146,7 +155,7 @@ func (c *conversation) refold() {
 
 // do carries out one line and returns what it led to.
 func (c *conversation) do(line string) string {
-	verb, rest, _ := strings.Cut(line, " ")
+	verb, rest, _ := strings.Cut(big(line), " ")
 	if out, known := c.protocolVerb(verb, rest); known {
 		return out
 	}
@@ -176,6 +185,19 @@ func (c *conversation) do(line string) string {
 		c.env.Facts.Catalog = rest
 	case "request":
 		return c.request()
+	case "model":
+		name, maker, _ := strings.Cut(rest, " ")
+		c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenStart})
+		c.refold()
+		return c.decide(Wake{Model: name, Maker: maker})
+	case "asked":
+		return c.shown(CompactRequest(c.s, c.s.Mem.Plan))
+	case "lose":
+		for _, f := range c.s.Skills {
+			if f.Name == rest {
+				delete(c.bodies, f.Blob)
+			}
+		}
 	case "state":
 		return c.state()
 	case "updates":
@@ -186,7 +208,7 @@ func (c *conversation) do(line string) string {
 		id, text, _ := strings.Cut(rest, " ")
 		c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenStart})
 		c.refold()
-		return c.decide(Wake{[]transcript.Arrive{{AID: id, Class: transcript.ClassPrompt, Human: true, Text: text}}})
+		return c.decide(Wake{With: []transcript.Arrive{{AID: id, Class: transcript.ClassPrompt, Human: true, Text: text}}})
 	default:
 		return c.decide(c.event(verb, rest))
 	}
@@ -217,6 +239,14 @@ func (c *conversation) event(verb, rest string) Event {
 	case "tool":
 		n, outcome, text := threeWords(rest)
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.Outcome(outcome), Text: text}}
+	case "thinks":
+		maker, rest, _ := strings.Cut(rest, " ")
+		thought, text, _ := strings.Cut(rest, " ;; text ")
+		return c.answer(llm.StopEnd, llm.Part{Type: llm.ThinkingPart, Text: thought, Raw: json.RawMessage(`{"sealed":"x"}`), Maker: maker}, llm.Part{Type: llm.TextPart, Text: text})
+	case "compact":
+		return Arrives{transcript.Arrive{AID: a, Class: transcript.ClassCommand, Text: b}}
+	case "summary", "cutsummary", "callsummary":
+		return c.summary(verb, rest)
 	case "approve":
 		choice, reason, _ := strings.Cut(b, " ")
 		id, err := transcript.ParseID(a)
@@ -248,7 +278,7 @@ func threeWords(s string) (int, string, string) {
 }
 
 func (c *conversation) answer(stop llm.Stop, parts ...llm.Part) Event {
-	return ModelDone{Request: c.s.Req, Response: &llm.Response{Parts: parts, Stop: stop, Provider: "script", Model: "m", Usage: llm.Usage{Input: 100, Output: 10}}}
+	return ModelDone{Request: c.s.Req, Response: &llm.Response{Parts: parts, Stop: stop, Provider: "script", Model: "m", Usage: c.usage}}
 }
 
 func (c *conversation) calls(verb, rest string) Event {
@@ -278,24 +308,6 @@ func (c *conversation) fail(rest string) Event {
 		}
 	}
 	return ModelFailed{Request: c.s.Req, Err: e}
-}
-
-func (c *conversation) limits(rest string) string {
-	for _, w := range strings.Fields(rest) {
-		k, v, _ := strings.Cut(w, "=")
-		n, _ := strconv.Atoi(v)
-		switch k {
-		case "turns":
-			c.env.Limits.Turns = n
-		case "tokens":
-			c.env.Limits.Tokens = n
-		case "window":
-			c.env.Window = n
-		case "wall":
-			c.env.Limits.Wall, _ = time.ParseDuration(v)
-		}
-	}
-	return ""
 }
 
 // decide commits an event and checks both properties.
@@ -329,10 +341,12 @@ func (c *conversation) prefixes(before int, ev Event) {
 	c.t.Helper()
 	own := 1
 	switch ev := ev.(type) {
-	case Wake:
-		own = len(ev.With)
 	case Tick:
 		own = 0
+	case Wake:
+		if own = len(ev.With); ev.Model != "" {
+			own = len(c.last.Entries) // the prefix without the change is another opening's
+		}
 	}
 	for cut := before + own; cut < len(c.entries); cut++ {
 		s, err := Fold(c.entries[:cut])
@@ -370,10 +384,10 @@ func checkInvariants(t testing.TB, s *State, env Env) {
 		}
 	}
 	check(len(plan(s, env)) == 0, "plan of a planned state returns entries")
-	check(!s.asked() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
+	check(!s.asked() || s.compacting() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
 		"a request stands without a run, beside an open call, or behind the model's own words")
 	check(s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit || len(Due(s, env)) > 0 || len(s.Asks()) > 0, "a run has nothing due and waits for nobody")
-	check(s.Run != nil || len(Due(s, env)) == 0, "something is due without a run")
+	check(s.Run != nil || s.compacting() || s.command() != nil || len(Due(s, env)) == 0, "something is due without a run")
 	pairs := map[string]int{}
 	for i, it := range s.Ctx {
 		for _, p := range it.Msg.Parts {

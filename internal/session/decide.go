@@ -81,6 +81,7 @@ func stored(e transcript.Entry) transcript.Entry {
 func (c *commit) first(ev Event) {
 	switch ev := ev.(type) {
 	case Wake:
+		c.wakes(ev)
 		for _, a := range ev.With {
 			if c.arrives(Arrives{a}); c.Reply.Err != nil {
 				return
@@ -100,6 +101,8 @@ func (c *commit) first(ev Event) {
 		c.modelFailed(ev)
 	case ToolDone:
 		c.toolDone(ev)
+	case Compacted:
+		c.compacted(ev)
 	}
 }
 
@@ -141,6 +144,10 @@ func badArrival(a transcript.Arrive) string {
 		if a.Human || a.Class != want.Class || a.Trusted != want.Trusted {
 			return "an injection of kind " + a.Inject + " arrives as " + string(want.Class) + ", and not as a person's words"
 		}
+	case a.Class == transcript.ClassCommand:
+		if a.Human || a.Trusted {
+			return "a wish for a compaction is not said to the model"
+		}
 	case !a.Human || a.Trusted:
 		return "what isn't an injection must be a person's words"
 	case a.Class == transcript.ClassPrompt, a.Class == transcript.ClassSteer, a.Class == transcript.ClassAnswer, a.Class == transcript.ClassFollow:
@@ -181,7 +188,7 @@ func (c *commit) resumes(ev Resumes) {
 // deposit refuses what a session doesn't take that was opened only to leave
 // something in it.
 func (c *commit) deposit() bool {
-	if c.Next.Why != transcript.OpenDeposit {
+	if c.Next.Why != transcript.OpenDeposit && c.Next.Why != transcript.OpenCompact {
 		return false
 	}
 	c.Reply.Err = &Refusal{"deposit", "the session is open for a deposit only; try again when it is closed"}
@@ -189,6 +196,10 @@ func (c *commit) deposit() bool {
 }
 
 func (c *commit) aborts(ev Aborts) {
+	if s := c.Next; s.compacting() && (s.Run == nil || s.Why == transcript.OpenCompact) {
+		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
+		return
+	}
 	if c.deposit() {
 		return
 	}
@@ -203,7 +214,7 @@ func (c *commit) aborts(ev Aborts) {
 }
 
 func (c *commit) modelDone(ev ModelDone) {
-	if (!c.Next.asked() || ev.Request != c.Next.Req) && !(c.Next.Run != nil && (mutant("LateAnswerTaken") || mutant("NoRequestEntry"))) {
+	if (!c.Next.asked() || ev.Request != c.Next.Req || c.Next.compacting()) && !(c.Next.Run != nil && (mutant("LateAnswerTaken") || mutant("NoRequestEntry"))) {
 		return // abandoned: an abort, or an owner before this one
 	}
 	seq := c.Next.Seq + 1
@@ -235,7 +246,15 @@ func (c *commit) modelFailed(ev ModelFailed) {
 	if !c.Next.asked() || ev.Request != c.Next.Req {
 		return
 	}
-	c.add(failure(ev, c.Next.Fails, c.env.Now))
+	if s := c.Next; s.compacting() && ev.Err.Class != llm.Retry && ev.Err.Class != llm.Incomplete {
+		c.add(s.compactFailure(transcript.CompactRefused, ev.Err.Message, &llm.Response{Usage: ev.Err.Usage}))
+		return
+	}
+	f := failure(ev, c.Next.Fails, c.env.Now)
+	if c.Next.compacting() {
+		f.For = forCompaction
+	}
+	c.add(f)
 }
 
 func (c *commit) toolDone(ev ToolDone) {
@@ -251,6 +270,9 @@ func (c *commit) toolDone(ev ToolDone) {
 func storableOutput(out transcript.Output) transcript.Output {
 	if !storable(out.Details) {
 		out.Details = nil
+	}
+	for i := range out.Undo {
+		out.Undo[i].Lost = strings.ToValidUTF8(out.Undo[i].Lost, "\uFFFD")
 	}
 	seen := make(map[string]string, len(out.Seen))
 	for path, rev := range out.Seen {

@@ -40,13 +40,44 @@
 //
 //   - An arrival is in exactly one place: the queue, one deliver, or removed
 //     by a newer client_view.
-//   - Each call has at most one result; no deliver, request or settled while a
-//     call is open.
-//   - A request in flight implies a run, no open call, and a context whose
-//     last item isn't the model's.
+//   - Each call has at most one result; no deliver, request, compact or settled
+//     while a call is open.
+//   - A request for an answer in flight implies a run, no open call, and a
+//     context whose last item isn't the model's.
+//   - Each entry of the path that owns messages is covered by the summaries or
+//     has them in the context, once.
 //   - The live state equals Fold of the entries; plan of a planned state
 //     returns nothing.
 //   - A run always has something due, unless it is interrupted.
+//
+// # Compaction
+//
+// Before the model is asked (so before a person's turn and behind each batch),
+// when a request didn't fit, and when a person wants it (an arrival of class
+// command), the beginning of the context is replaced by a block:
+//
+//	request{compaction}   what will be done is fixed and on disk: from where on
+//	                      messages stay, and how much room the request has
+//	compact               one record: summary, what the owners say, the request
+//	                      that is worked on, what the summaries cover
+//	compact_failed        the context stays; two in a row in a run and it goes
+//	                      on uncompacted if it fits, else it ends as
+//	                      context_irreducible
+//
+// The context is cut where no call is parted from its results, no entry is
+// split, and nothing goes that the model hasn't answered. What outlives it
+// comes from its owner and never from the summary: session facts first, the
+// newest AGENTS.md, catalog and date, the bodies of active workflow skills and
+// of what they require, checklists, the task list unless all of it is
+// finished, and the words of the request. What stands in the part that stays
+// isn't repeated; each has a receipt in the entry. Skills whose bodies are gone
+// are no longer in force. Words that alone are too big keep head and tail, and
+// the whole is in a spill file. The queue doesn't notice a compaction.
+//
+// The block's bytes are made once, by Decide, and are read from the entry from
+// then on. A chained compaction summarises the last summary and what came
+// since; what the owners say is made anew from the state. Covers is a range of
+// the path and doesn't grow.
 //
 // # Branches and repairs
 //

@@ -12,8 +12,11 @@ import (
 // Due lists what should be running in this state. Nothing runs without a run,
 // nor in an interrupted one, nor under a deposit.
 func Due(s *State, env Env) []Effect {
-	if s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit {
+	switch {
+	case s.Why == transcript.OpenDeposit:
 		return nil
+	case s.Run == nil || s.Interrupted():
+		return s.dueAlone(env)
 	}
 	if s.stopReason(env) != "" {
 		if s.open() == 0 {
@@ -27,6 +30,8 @@ func Due(s *State, env Env) []Effect {
 		due = s.dueTools()
 	case mutant("NoRequestEntry") && s.Turn == ModelsTurn:
 		due = append(due, Effect{Key: "model " + s.Leaf.String(), Kind: CallModel, Request: s.Leaf})
+	case s.compacting():
+		due = append(due, s.compactEffect())
 	case s.asked():
 		due = append(due, Effect{Key: "model " + s.Req.String(), Kind: CallModel, Request: s.Req})
 	case s.backingOff(env.Now):
@@ -36,6 +41,22 @@ func Due(s *State, env Env) []Effect {
 		due = append(due, timer(s.Run.Since.Add(env.Limits.Wall)))
 	}
 	return due
+}
+
+// dueAlone: outside of a run that goes on there is nothing but a compaction
+// that a person asked for.
+func (s *State) dueAlone(env Env) []Effect {
+	switch {
+	case s.compacting():
+		return []Effect{s.compactEffect()}
+	case s.command() != nil && s.backingOff(env.Now):
+		return []Effect{timer(s.LastFail.NotBefore)}
+	}
+	return nil
+}
+
+func (s *State) compactEffect() Effect {
+	return Effect{Key: "compaction " + s.Req.String(), Kind: Compact, Request: s.Req, Compact: s.compactCall()}
 }
 
 // dueTools: each open call with an intent, unless an earlier open one holds

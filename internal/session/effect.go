@@ -13,8 +13,11 @@ type EffectKind string
 // The effects.
 const (
 	CallModel EffectKind = "model" // send Request(state); report ModelDone or ModelFailed
-	RunTool   EffectKind = "tool"  // run Tool; report ToolDone
-	Wait      EffectKind = "timer" // at At, report Tick
+	// Compact: write Compact.Files, load Compact.Blobs, send CompactRequest(state)
+	// unless the plan is silent; report Compacted or ModelFailed.
+	Compact EffectKind = "compaction"
+	RunTool EffectKind = "tool"  // run Tool; report ToolDone
+	Wait    EffectKind = "timer" // at At, report Tick
 )
 
 // Effect is something that should be running now. Effects are a level: after
@@ -26,6 +29,7 @@ type Effect struct {
 	Request transcript.ID // of CallModel: the request entry it answers
 	Tool    *ToolCall
 	At      time.Time
+	Compact *CompactCall
 }
 
 // ToolCall is a call that passed preflight: its arguments are valid by the

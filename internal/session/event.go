@@ -16,8 +16,12 @@ type Event interface{ event() }
 // With are arrivals that the owner brings: all of them stand before anything
 // that they or what waited lead to, so a person's message is delivered with
 // what waited and not behind it (I9). The reply is that of the last one, or of
-// the first one that was refused.
-type Wake struct{ With []transcript.Arrive }
+// the first one that was refused. Model, unless "", is the model that answers
+// from now on, and Maker whose own items it takes.
+type Wake struct {
+	With         []transcript.Arrive
+	Model, Maker string
+}
 
 // Arrives: something for the model arrived. The same AID twice is answered
 // with the first outcome; with other words it is a conflict.
@@ -60,6 +64,16 @@ type ToolDone struct {
 	Output transcript.Output
 }
 
+// Compacted: the compaction's request was answered. Bodies are the texts that
+// its effect loaded, by content address. Failed, one of the reasons of
+// compact_failed, says that it came to nothing before the model was asked.
+type Compacted struct {
+	Request        transcript.ID
+	Response       *llm.Response // nil if no model was asked
+	Bodies         map[string]string
+	Failed, Detail string
+}
+
 // Tick: time passed.
 type Tick struct{}
 
@@ -72,6 +86,7 @@ func (ModelDone) event()   {}
 func (ModelFailed) event() {}
 func (ToolDone) event()    {}
 func (Tick) event()        {}
+func (Compacted) event()   {}
 
 // Env is what a decision may know beyond the state: it comes with the event
 // and what was used of it is stored.

@@ -92,7 +92,13 @@ func (s *State) foresee(entries []transcript.Entry) {
 type broken string
 
 func newBranch() Branch {
-	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}, Granted: map[string]bool{}}
+	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}, Granted: map[string]bool{}, Mem: newMemory()}
+}
+
+// OnBranch marks the nodes on the branch that the session stands on.
+func OnBranch(entries []transcript.Entry) []bool {
+	on, _ := onPath(entries, gapsOf(entries))
+	return on
 }
 
 // onPath marks the nodes between the root and the leaf. The leaf is the last
@@ -140,9 +146,15 @@ func (s *State) applyElsewhere(e transcript.Entry) {
 	case *transcript.Deliver:
 		s.drop(b.Arrivals)
 	case *transcript.Request:
-		s.requested = true
-	case *transcript.Answer, *transcript.Fail:
+		s.requested = s.requested || b.For != forCompaction
+	case *transcript.Answer:
 		s.Tries["turn"]++
+	case *transcript.Fail:
+		s.Tries[tried(b)]++
+	case *transcript.Compact:
+		s.endedElsewhere(b.Command, b.Asked)
+	case *transcript.CompactFailed:
+		s.endedElsewhere(b.Command, b.Asked)
 	}
 }
 
@@ -157,13 +169,14 @@ func Apply(s *State, e transcript.Entry) {
 	if e.IsNode() {
 		s.Leaf = e.ID
 	}
+	s.remember(e)
 	switch b := e.Body.(type) {
 	case *transcript.Open:
 		s.Epoch, s.Why = b.Segment, b.Why
 		s.forget()
 		s.applyRepair(b)
 	case *transcript.Session:
-		s.Header = *b
+		s.Header, s.Model = *b, b.Model
 		s.activate(b.Preloaded)
 	case *transcript.Label:
 		s.Label = b.Text
@@ -187,16 +200,22 @@ func Apply(s *State, e transcript.Entry) {
 			s.Turn = ModelsTurn
 		}
 	case *transcript.Request:
-		s.Req, s.InTurn = e.ID, true
-		s.requested, s.moved = true, false
+		s.Req, s.Mem.Plan = e.ID, b.Compaction
+		if b.For == forCompaction {
+			return
+		}
+		s.InTurn = true
+		s.requested, s.moved, s.switched = true, false, false
 		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
 	case *transcript.Answer:
 		s.applyAnswer(e.ID, b)
 	case *transcript.Fail:
 		s.Req = transcript.ID{}
 		s.Fails, s.LastFail = s.Fails+1, b
-		s.Tries["turn"]++
-		s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+		s.Tries[tried(b)]++
+		if s.Run != nil {
+			s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+		}
 	case *transcript.Ask:
 		c := s.call(b.Call)
 		c.AskID, c.Ask = e.ID, b
@@ -213,8 +232,15 @@ func Apply(s *State, e transcript.Entry) {
 			s.Queue = nil
 		}
 		s.Req = transcript.ID{}
+		s.dropCommands()
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
+	case *transcript.ModelChange:
+		s.applyModel(b)
+	case *transcript.Compact:
+		s.applyCompact(e.ID, b)
+	case *transcript.CompactFailed:
+		s.applyCompactFailed(b)
 	}
 }
 
@@ -236,11 +262,16 @@ func (s *State) applyFacts(id transcript.ID, f *transcript.Facts) {
 	if f.Date != "" {
 		s.Date = f.Date
 	}
+	from := len(s.Ctx)
 	s.show(id, transcript.FactsMessages(f, s.Header.Mark)...)
+	for i := range s.Ctx[from:] {
+		s.Ctx[from+i].Fixed = true
+	}
 }
 
 func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
-	if s.Run == nil {
+	begins := s.Run == nil
+	if begins {
 		s.Run = &Run{ID: e.ID, Since: e.Time}
 		s.Hold = Hold{}
 		if !mutant("FailsCarriedOver") {
@@ -255,6 +286,7 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
 	arrivals := s.take(d.Arrivals)
+	s.said(e.ID, begins, arrivals)
 	s.begins(fresh, arrivals)
 	for _, a := range arrivals {
 		if a.Nudge {
@@ -269,6 +301,9 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
+		if a.Human || a.Class == transcript.ClassStep {
+			s.Ctx[len(s.Ctx)-1].From = a.ID
+		}
 	}
 }
 
@@ -407,7 +442,7 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	}
 	switch b.Reason {
 	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
-		transcript.CrashLoop, transcript.ContextOverflow:
+		transcript.CrashLoop, transcript.ContextOverflow, transcript.Irreducible:
 		s.Hold = Hold{b.Reason, id.Seq}
 	case transcript.Aborted:
 		if r.Abort == nil {
@@ -439,7 +474,7 @@ func (s *State) forget() {
 // show appends messages to the context.
 func (s *State) show(owner transcript.ID, msgs ...llm.Message) {
 	for _, m := range msgs {
-		it := Item{owner, m, sizeOf(m)}
+		it := Item{Owner: owner, Msg: m, Size: sizeOf(m)}
 		s.Ctx, s.Size = append(s.Ctx, it), s.Size+it.Size
 	}
 }

@@ -22,10 +22,14 @@ func plan(s *State, env Env) []transcript.Body {
 	switch {
 	case s.Header.Session == "" || s.Why == transcript.OpenDeposit && !mutant("DepositStarts"):
 		return nil // a deposit starts nothing
+	case s.compacting():
+		return planCompacting(s, env)
+	case s.Why == transcript.OpenCompact:
+		return planWish(s, env)
 	case s.Run == nil:
 		return planStart(s, env)
 	case s.Interrupted():
-		return planInterrupted(s)
+		return planInterrupted(s, env)
 	case s.open() > 0:
 		return planBatch(s, env)
 	case s.Turn == ModelStopped && s.Run.Abort == nil:
@@ -61,7 +65,7 @@ func (s *State) late(env Env) bool {
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
 	if !s.starts() {
-		return nil
+		return planWish(s, env)
 	}
 	if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
 		return one(f)
@@ -74,7 +78,10 @@ func planStart(s *State, env Env) []transcript.Body {
 // planInterrupted: a run of an earlier owner waits for a resume. An abort or a
 // person's message that came since closes it; a run that had been aborted
 // before its owner went settles as that.
-func planInterrupted(s *State) []transcript.Body {
+func planInterrupted(s *State, env Env) []transcript.Body {
+	if wish := planWish(s, env); wish != nil {
+		return wish
+	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
 	abort := s.Run.Abort
 	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
@@ -153,16 +160,15 @@ func planTurn(s *State, env Env) []transcript.Body {
 	switch {
 	case s.Run.Cut >= maxCut && !mutant("CutWithoutEnd"):
 		return one(s.settle(transcript.Length, "the output limit cut "+strconv.Itoa(maxCut)+" answers in a row inside a call"))
-	case s.Fails > 0 && s.LastFail.Class == llm.Overflow && !mutant("OverflowRetried"):
-		return one(s.settle(transcript.ContextOverflow, s.LastFail.Message))
 	case spent(s):
 		return one(s.settle(failReason(s.LastFail), s.LastFail.Message))
-	case env.Window > 0 && s.Tokens(env) > env.Window:
-		return one(s.settle(transcript.ContextOverflow, tooBig(s.Tokens(env), env.Window)))
 	case s.backingOff(env.Now) && !mutant("NotBeforeIgnored"):
 		return nil // the timer wakes us
 	case mutant("NoRequestEntry"):
 		return nil
+	}
+	if c := s.planCompaction(env); c != nil {
+		return c
 	}
 	return one(request(s, env))
 }

@@ -16,6 +16,7 @@ import (
 //	update ID REF FROM TO TEXT        an artifact_update
 //	saw N PATH REV                    the N-th call of the batch ends and has told the revision
 //	stepprompt ID TEXT                a workflow step's prompt begins a run (as the host will write it)
+//	rewind ENTRY                      somebody goes back to an entry, and another owner opens the session
 //	checklists · messages             show the checklists; the newest commit's messages to the user with their deviations
 //	results                           show the texts of the newest commit's results
 func (c *conversation) protocolVerb(verb, rest string) (out string, known bool) {
@@ -46,6 +47,8 @@ func (c *conversation) protocolVerb(verb, rest string) (out string, known bool) 
 			Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "done", Seen: map[string]string{path: rev}}}), true
 	case "stepprompt":
 		return c.stepPrompt(rest), true
+	case "rewind":
+		return c.rewind(rest), true
 	case "checklists":
 		return indent(c.s.ShowChecklists()), true
 	case "messages":
@@ -109,7 +112,10 @@ func (c *conversation) loadSkill(n int) Event {
 		if s.Name == name {
 			by = ""
 		}
-		out.Skills = append(out.Skills, SkillFactOf(s, "blob", by))
+		f := SkillFactOf(s, s.Digest, by)
+		f.Requires = c.env.Skills.Required(s.Name)
+		c.bodies[f.Blob] = s.Body
+		out.Skills = append(out.Skills, f)
 	}
 	return ToolDone{Call: call.ID, Epoch: c.s.Epoch, Output: out}
 }

@@ -34,6 +34,19 @@ type Update struct {
 	Ask    *transcript.Ask
 	Answer *transcript.Approval
 	At     time.Time
+	Change *transcript.ModelChange
+	// Squeeze is set on updates of a compaction.
+	Squeeze *Squeeze
+}
+
+// Squeeze says how a compaction stands.
+type Squeeze struct {
+	Phase         string // start | done | failed
+	Why           string
+	Before, After int // estimated tokens; of done
+	Reason        string
+	Detail        string // of failed
+	Command       transcript.ID
 }
 
 // The updates, in the order in which a run publishes them.
@@ -57,6 +70,8 @@ const (
 	Todo             = "todo"                  // Tasks
 	SkillActivated   = "skill"                 // Skill
 	Failure          = "error"                 // Fail
+	ModelChanged     = "model_change"          // Change: another model answers
+	Compaction       = "compaction"            // Squeeze: the context is being compacted, or that ended
 	Queued           = "queued"                // Role user or Inject, Parts: an arrival waits
 	ToolUpdate       = "tool_execution_update" // provisional: Call, Parts (text so far)
 	MessageUpdate    = "message_update"        // provisional: a fragment of the answer
@@ -70,8 +85,8 @@ func updates(s *State, e transcript.Entry) []Update {
 	}
 	switch b := e.Body.(type) {
 	case *transcript.Arrive:
-		if s.told(Arrival{e.ID, *b}) {
-			break // it never waits
+		if s.told(Arrival{e.ID, *b}) || b.Class == transcript.ClassCommand {
+			break // it never waits, or its compaction tells
 		}
 		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, From: b.From, Parts: textParts(b.Text)})
 	case *transcript.Deliver:
@@ -79,6 +94,10 @@ func updates(s *State, e transcript.Entry) []Update {
 	case *transcript.Resume:
 		p.add(Update{Type: AgentResume, By: b.By})
 	case *transcript.Request:
+		if b.Compaction != nil {
+			p.add(Update{Type: Compaction, Squeeze: &Squeeze{Phase: "start", Why: b.Compaction.Why, Command: b.Compaction.Command}})
+			break
+		}
 		if !s.InTurn {
 			p.add(Update{Type: TurnStart})
 		}
@@ -89,7 +108,9 @@ func updates(s *State, e transcript.Entry) []Update {
 			p.add(Update{Type: TurnEnd})
 		}
 	case *transcript.Fail:
-		p.add(Update{Type: MessageDiscarded})
+		if b.For != forCompaction {
+			p.add(Update{Type: MessageDiscarded})
+		}
 		p.add(Update{Type: Failure, Fail: b})
 	case *transcript.Ask:
 		c := s.call(b.Call)
@@ -101,11 +122,17 @@ func updates(s *State, e transcript.Entry) []Update {
 	case *transcript.Result:
 		p.result(b)
 	case *transcript.Abort:
-		if s.asked() {
+		if s.asked() && !s.compacting() {
 			p.add(Update{Type: MessageDiscarded})
 		}
 	case *transcript.Settled:
 		p.settled(b)
+	case *transcript.ModelChange:
+		p.add(Update{Type: ModelChanged, Change: b})
+	case *transcript.Compact:
+		p.add(Update{Type: Compaction, Usage: b.Usage, Squeeze: &Squeeze{Phase: "done", Why: b.Why, Before: b.Before, After: b.After, Command: b.Command}})
+	case *transcript.CompactFailed:
+		p.add(Update{Type: Compaction, Usage: b.Usage, Squeeze: &Squeeze{Phase: "failed", Why: b.Why, Reason: b.Reason, Detail: b.Detail, Command: b.Command}})
 	}
 	return p.out
 }
@@ -193,7 +220,7 @@ func (p *publisher) batchEnd(last *transcript.Result) {
 }
 
 func (p *publisher) settled(b *transcript.Settled) {
-	if p.s.asked() {
+	if p.s.asked() && !p.s.compacting() {
 		p.add(Update{Type: MessageDiscarded})
 	}
 	if p.s.InTurn {

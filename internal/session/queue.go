@@ -59,6 +59,17 @@ func (s *State) drop(ids []transcript.ID) {
 	s.Queue = kept
 }
 
+// dropCommands forgets the wishes for a compaction: an abort stops them too.
+func (s *State) dropCommands() {
+	var ids []transcript.ID
+	for _, q := range s.Queue {
+		if q.Class == transcript.ClassCommand {
+			ids = append(ids, q.ID)
+		}
+	}
+	s.drop(ids)
+}
+
 // take removes the arrivals with these ids and returns them in the order of
 // the ids. One that a repair knows to be lost is returned with its id alone.
 func (s *State) take(ids []transcript.ID) []Arrival {

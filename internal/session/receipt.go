@@ -65,6 +65,9 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 				}
 			}
 		}
+		if c, entry := answeredWish(e); ok && c == r.Arrival {
+			return Receipt{ReceiptConsumed, r.Arrival, entry}, true
+		}
 		if !below[parentOf(gaps, e)] {
 			continue
 		}
@@ -74,6 +77,17 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 		}
 	}
 	return r, ok
+}
+
+// answeredWish names the wish for a compaction that an entry answers.
+func answeredWish(e transcript.Entry) (wish, by transcript.ID) {
+	switch b := e.Body.(type) {
+	case *transcript.Compact:
+		return b.Command, e.ID
+	case *transcript.CompactFailed:
+		return b.Command, e.ID
+	}
+	return transcript.ID{}, e.ID
 }
 
 // knowledge is the revision that the model was told last, and by which result.

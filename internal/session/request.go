@@ -17,6 +17,8 @@ type Chain struct {
 	Bytes int // of their provider-neutral encoding
 }
 
+func (c Chain) empty() bool { return c.Hex == "" }
+
 // Request builds what is sent: the prefix of the variant, the tools, and the
 // context. Nothing else may be read here: no queue, no clock.
 func Request(s *State, env Env) *llm.Request {
@@ -46,7 +48,7 @@ func request(s *State, env Env) *transcript.Request {
 // chain extends the digest of the newest request by what came since.
 func (s *State) chain(env Env) Chain {
 	c := s.Sent
-	if c.Hex == "" || c.Items > len(s.Ctx) || s.brk(env) != "" {
+	if c.empty() || c.Items > len(s.Ctx) || s.brk(env) != "" {
 		c = Chain{Hex: env.Prefix.Sum}
 	}
 	for i, it := range s.Ctx[c.Items:] {
@@ -66,6 +68,12 @@ func (s *State) brk(env Env) string {
 	}
 	if s.moved {
 		return "branch"
+	}
+	if s.switched {
+		return "model"
+	}
+	if s.Mem.Broken && !mutant("CompactionUnsaid") {
+		return "compaction"
 	}
 	return ""
 }

@@ -55,7 +55,7 @@ func (s *State) backingOff(now time.Time) bool {
 
 // spent reports whether the failures so far end the run.
 func spent(s *State) bool {
-	return s.Fails > 0 && (s.LastFail.Class == llm.Fatal && !mutant("FatalRetried") || s.Fails > maxRetries && !mutant("RetriesWithoutEnd"))
+	return s.Fails > 0 && s.LastFail.Class != llm.Overflow && (s.LastFail.Class == llm.Fatal && !mutant("FatalRetried") || s.Fails > maxRetries && !mutant("RetriesWithoutEnd"))
 }
 
 // failReason maps the last failure to the reason of the settle.

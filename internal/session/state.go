@@ -86,13 +86,19 @@ type Branch struct {
 	Told       map[transcript.FactsPart]string
 	Date       string          // the date the model was told last
 	Granted    map[string]bool // kinds of calls that a person said yes to for the session
+	Mem        Memory          // what a compaction needs
+	Model      string          // that answers, PROVIDER/NAME
+	switched   bool            // it is another one than at the newest request
 }
 
 // Item is one message of the context with the entry that owns it.
 type Item struct {
 	Owner transcript.ID
 	Msg   llm.Message
-	Size  int // bytes of text, for the token estimate
+	Size  int           // bytes of text, for the token estimate
+	From  transcript.ID // the arrival whose words these are, if a person said them
+	Fixed bool          // session facts: their owner restores them
+	Short bool          // only head and tail of the words: a file has the whole
 }
 
 // Run is a run of the agent: from a delivery to settled.
@@ -170,11 +176,14 @@ const (
 	Asking      Status = "awaiting approval"
 	Retrying    Status = "retrying"
 	Aborting    Status = "aborting"
+	Compacting  Status = "compacting"
 )
 
 // Status derives the status.
 func (s *State) Status(now time.Time) Status {
 	switch {
+	case s.compacting():
+		return Compacting
 	case s.Run == nil && s.Hold.Reason == transcript.Yield:
 		return Waiting
 	case s.Run == nil && s.Hold.Reason != "":
@@ -248,6 +257,7 @@ func (s *State) Clone() *State {
 	w.Tries = cloneMap(s.Tries)
 	w.Revisions = cloneMap(s.Revisions)
 	w.Told = cloneMap(s.Told)
+	w.Mem = s.Mem.clone()
 	w.Granted = cloneMap(s.Granted)
 	w.Ctx = append([]Item(nil), s.Ctx...)
 	w.Skills = append([]transcript.SkillFact(nil), s.Skills...)

@@ -33,6 +33,9 @@ func (w *world) Start(e session.Effect, s *session.State, env session.Env) {
 	case session.CallModel:
 		run.late = w.roll(0.4)
 		w.send(e, s, env)
+	case session.Compact:
+		run.late = w.roll(0.4)
+		w.startCompact(e, s)
 	case session.RunTool:
 		run.deaf = w.roll(w.odds.deaf)
 		w.step("  start %s %s", e.Tool.Name, e.Tool.ID)
@@ -77,7 +80,7 @@ func (w *world) end(e *effect) {
 // isn't on its way.
 func (w *world) drop() {
 	w.effects = slices.DeleteFunc(w.effects, func(e *effect) bool {
-		return e.cancelled && (e.Kind == session.Wait || e.Kind == session.CallModel && !e.late)
+		return e.cancelled && (e.Kind == session.Wait || e.Kind != session.RunTool && !e.late)
 	})
 }
 
@@ -129,6 +132,11 @@ func (w *world) work() {
 		if e.Kind == session.CallModel {
 			w.end(e)
 			w.report(w.modelEnds(e))
+			return
+		}
+		if e.Kind == session.Compact {
+			w.end(e)
+			w.report(w.compactEnds(e))
 			return
 		}
 		w.toolWorks(e)
@@ -200,7 +208,7 @@ func (w *world) toolWorks(e *effect) {
 
 // ends makes the report of a tool.
 func (w *world) ends(e *effect) session.ToolDone {
-	out := transcript.Output{Outcome: transcript.OutcomeOK, Text: w.words("did " + e.Tool.Name)}
+	out := transcript.Output{Outcome: transcript.OutcomeOK, Text: w.fat(w.words("did "+e.Tool.Name), 6000)}
 	switch {
 	case e.cancelled && !e.deaf:
 		out.Outcome, out.Text = transcript.OutcomeError, w.words("cancelled")
@@ -238,6 +246,8 @@ func (w *world) idlePoint() string {
 		case e.cancelled || e.Kind == session.Wait:
 		case e.Kind == session.CallModel:
 			return "answering"
+		case e.Kind == session.Compact:
+			return "compacting"
 		case e.done:
 			return "tool.effected"
 		default:

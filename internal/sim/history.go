@@ -90,6 +90,14 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 		Permit: w.permit, Answerable: true}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
 	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
+	w.rec.Files = map[string]string{}
+	w.rec.PrefixBytes = len(k.prefix.System)
+	for _, d := range k.tools.Decls {
+		w.rec.PrefixBytes += len(d.Name) + len(d.Description) + len(d.Schema)
+	}
+	if w.odds.fat {
+		w.env.Window, w.rec.Window = window, window
+	}
 	w.rec.Skills, w.rec.Budget, w.rec.Needs = k.known, skillBudget, needs()
 	for _, d := range k.tools.Decls {
 		w.rec.Tools = append(w.rec.Tools, d.Name)
@@ -145,6 +153,8 @@ func (w *world) turn() {
 		w.crash(w.idlePoint())
 	case "change":
 		w.change()
+	case "compact":
+		w.post(w.write("compact"))
 	case "wait":
 		w.totals.Events["long wait"]++
 		w.advance(time.Duration(1+w.rng.IntN(40)) * time.Second)
@@ -156,6 +166,8 @@ func (w *world) ownerless() {
 	switch {
 	case w.roll(0.15) && !w.disk.unfinished():
 		w.deposit()
+	case w.roll(0.06) && !w.disk.unfinished():
+		w.compactOnly()
 	case w.roll(0.2):
 		w.change()
 	default:
@@ -179,18 +191,20 @@ func (w *world) finish() {
 		if n > 400 {
 			w.violated("the history doesn't come to an end")
 		}
-		if w.actor == nil || w.why == transcript.OpenDeposit {
+		if w.actor == nil || w.why == transcript.OpenDeposit || w.why == transcript.OpenCompact {
 			w.open(transcript.OpenWake)
 			continue
 		}
 		w.mail()
 		s := w.actor.State
 		switch {
+		case s.Status(w.now) == session.Compacting:
+			w.work()
 		case s.Interrupted() && resume:
 			w.resume()
 		case s.Interrupted():
 			w.post(w.write("prompt"))
-		case s.Run != nil:
+		case s.Busy():
 			w.approve()
 			w.advance(time.Second)
 			w.work()

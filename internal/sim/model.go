@@ -75,6 +75,9 @@ func (w *world) think() (*llm.Response, *llm.Error) {
 }
 
 func (w *world) usage() llm.Usage {
+	if w.odds.fat {
+		return llm.Usage{Output: w.rng.IntN(50)} // the provider reports nothing of the request
+	}
 	return llm.Usage{Input: 50 + w.rng.IntN(100), Output: w.rng.IntN(50)}
 }
 
@@ -85,7 +88,7 @@ func (w *world) speaks(stop llm.Stop) *llm.Response {
 	if w.roll(0.1) {
 		r.Parts = append(r.Parts, llm.Part{Type: llm.ThinkingPart, Text: w.words("hm"), Raw: w.rawJSON(), Maker: "sim"})
 	}
-	r.Parts = append(r.Parts, text(w.words("answer")))
+	r.Parts = append(r.Parts, text(w.fat(w.words("answer"), 3000)))
 	return r
 }
 
@@ -106,6 +109,9 @@ func (w *world) calls(stop llm.Stop, n int) *llm.Response {
 	var calls []*llm.Call
 	for range n {
 		calls = append(calls, w.call())
+	}
+	if w.roll(0.1) { // two on one path
+		calls = append(calls, &llm.Call{Name: "write", Arguments: `{"path":"f0"}`}, &llm.Call{Name: "edit", Arguments: `{"path":"f0"}`})
 	}
 	return w.batch(stop, calls...)
 }

@@ -20,10 +20,12 @@ type odds struct {
 	denied  string
 	// contract: the model works by skills: it loads, ties tasks to steps,
 	// completes, and begins again.
-	contract bool
-	asked    string // a tool that asks; "" for none
-	once     bool   // a yes to it is good for the session
-	limits   session.Limits
+	contract   bool
+	fat        bool    // long texts fill the window
+	badSummary float64 // of the compactions
+	asked      string  // a tool that asks; "" for none
+	once       bool    // a yes to it is good for the session
+	limits     session.Limits
 
 	acts, classes, model, tools, failures []choice
 }
@@ -72,8 +74,12 @@ func draw(w *world) odds {
 		o.denied = "edit"
 	}
 	if w.roll(0.35) {
-		o.asked, o.once = []string{"bash", "read", "write", "todo"}[w.rng.IntN(4)], w.roll(0.4)
+		o.asked, o.once = []string{"bash", "read", "write", "write", "todo"}[w.rng.IntN(5)], w.roll(0.4)
 		o.acts = append(o.acts, choice{25, "approve"})
+	}
+	o.fat, o.badSummary = w.roll(0.3), []float64{0.05, 0.2, 0.6}[w.rng.IntN(3)]
+	if o.fat {
+		o.length += 40
 	}
 	o.limits = limits(w)
 	return o
@@ -96,7 +102,7 @@ func limits(w *world) session.Limits {
 
 func (o *odds) lists(x map[string]int) {
 	o.acts = []choice{{45 + x["work"], "work"}, {12 * x["speak"], "speak"}, {2, "two"}, {6, "again"}, {x["abort"] + 1, "abort"}, {2, "resume"},
-		{1, "close"}, {x["crash"], "crash"}, {2, "change"}, {3, "wait"}}
+		{1, "close"}, {x["crash"], "crash"}, {2, "change"}, {3, "wait"}, {2, "compact"}}
 	o.classes = []choice{{8, "prompt"}, {6, "steer"}, {1, "answer"}, {1, "human follow"}, {10, "inject"}}
 	o.model = []choice{{18 * x["stop"], "stop"}, {30, "calls"}, {x["cut calls"], "cut calls"}, {2 * x["yield"], "yield"},
 		{2, "yield beside"}, {1, "length"}, {1, "filtered"}, {5 * x["fail"], "fail"}}

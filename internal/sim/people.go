@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
@@ -23,9 +24,14 @@ func (w *world) write(class string) *letter {
 	if w.roll(0.15) {
 		l.Text += " a Deck"
 	}
+	if w.odds.fat && !w.calm && w.roll(0.04) {
+		l.Text += strings.Repeat(" long", 3_000) + "!"
+	}
 	switch class {
 	case "prompt", "steer", "answer":
 		l.Class, l.Human = transcript.Class(class), true
+	case "compact":
+		l.Class = transcript.ClassCommand
 	case "human follow":
 		l.Class, l.Human = transcript.ClassFollow, true
 	default:
@@ -183,6 +189,31 @@ func (w *world) deposit() {
 	w.advance(time.Second)
 	if len(w.effects) > 0 {
 		w.violated("%s runs under a deposit", w.effects[0].Key)
+	}
+	if w.actor != nil {
+		w.close()
+	}
+}
+
+// compactOnly opens a session that nobody owns, for a compaction and nothing
+// else.
+func (w *world) compactOnly() {
+	w.open(transcript.OpenCompact)
+	if w.actor == nil {
+		return
+	}
+	w.post(w.write("compact"))
+	if w.roll(0.2) {
+		w.post(w.write([]string{"prompt", "steer"}[w.rng.IntN(2)]))
+	}
+	for n := 0; n < 12 && w.actor != nil && w.actor.State.Status(w.now) == session.Compacting; n++ {
+		if w.roll(0.1) {
+			w.abort()
+		}
+		w.advance(time.Second)
+		if w.actor != nil {
+			w.work()
+		}
 	}
 	if w.actor != nil {
 		w.close()

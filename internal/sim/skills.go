@@ -38,7 +38,7 @@ func simSkills() *skill.Catalog {
 func known(c *skill.Catalog) []audit.Skill {
 	var out []audit.Skill
 	for _, s := range c.Skills() {
-		k := audit.Skill{Name: s.Name, Workflow: s.Type == skill.Workflow, Digest: s.Digest, Bytes: len(s.Body), Requires: s.Requires}
+		k := audit.Skill{Name: s.Name, Workflow: s.Type == skill.Workflow, Digest: s.Digest, Body: s.Body, Bytes: len(s.Body), Requires: s.Requires}
 		for i, st := range s.Steps {
 			k.Steps = append(k.Steps, st.Text)
 			if st.Optional {
@@ -62,7 +62,7 @@ func (w *world) skillName() string {
 
 // stepOf ties some tasks to a step, which may not be there.
 func (w *world) stepOf() string {
-	if !w.odds.contract && !w.roll(0.5) {
+	if !w.odds.contract && !w.roll(0.15) {
 		return ""
 	}
 	return fmt.Sprintf(`,"step":"%s#%d"`, []string{"red", "red", "blue", "red", "base"}[w.rng.IntN(5)], 1+w.rng.IntN(3))
@@ -79,6 +79,12 @@ func (w *world) deviations() string {
 			[]string{"red", "red", "blue"}[w.rng.IntN(3)], 1+w.rng.IntN(3), []string{"broken", "broken", "broken", ""}[w.rng.IntN(4)]))
 	}
 	return `,"deviations":[` + strings.Join(ds, ",") + "]"
+}
+
+func (w *world) factOf(s skill.Skill, by string) transcript.SkillFact {
+	f := session.SkillFactOf(s, s.Digest, by)
+	f.Requires = w.env.Skills.Required(s.Name)
+	return f
 }
 
 // revision names a file and one of its few revisions.
@@ -100,7 +106,7 @@ func (w *world) tells(e *effect, out *transcript.Output) {
 			if name == by {
 				by = ""
 			}
-			out.Skills = append(out.Skills, session.SkillFactOf(s, "blob", by))
+			out.Skills = append(out.Skills, w.factOf(s, by))
 		}
 	case "read", "write", "edit":
 		path, _ := session.DecodeArgs(string(e.Tool.Args))["path"].(string)

@@ -108,12 +108,12 @@ func expected() map[string]string {
 	return map[string]string{
 		"crashes": "create.torn, create.after-write, create.after-sync, open.locked, open.segment-created, open.torn, open.after-write, " +
 			"open.after-sync, append.before, append.torn, append.after-write, append.after-sync, replace.before-rename, replace.after-rename, " +
-			"publish.before, publish.middle, start.before, start.after, ack.before, idle, answering, tool.started, tool.effected",
+			"publish.before, publish.middle, start.before, start.after, ack.before, idle, answering, compacting, tool.started, tool.effected",
 		"faults": "short write, failed sync, failed replace",
-		"opens":  "start, wake, deposit",
+		"opens":  "start, wake, deposit, compact",
 		"settles": "done, yield, no_yield, length, content_filter, aborted, interrupted, error, incomplete, limit, crash_loop, " +
-			"context_overflow",
-		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, intent, result, abort, settled",
+			"context_irreducible",
+		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, compact, compact_failed, intent, result, abort, settled",
 		"delivered": "prompt, steer, answer, follow, next",
 		"events": "timer, upgrade, facts, deposit, resume, abort, conflict, repeated, sent again, close, long wait, shared write, " +
 			"approval, stale approval, relaxed, brought, late answer, late tool report, model answer, model failure, tool report",
@@ -123,6 +123,8 @@ func expected() map[string]string {
 			"bad call, denied call, approved, refused by a person, granted before, yield beside calls, safe tool again, abort during tools, abort during the answer, " +
 			"abort of an interrupted run, waits at the end, facts session, facts date, facts agents, " +
 			"fail retry, fail incomplete, fail fatal, fail overflow, hold lifted: yield, hold lifted: aborted, hold lifted: error, " +
-			"hold lifted: incomplete, hold lifted: limit, hold lifted: crash_loop, hold lifted: context_overflow",
+			"hold lifted: incomplete, hold lifted: limit, hold lifted: crash_loop, hold lifted: context_irreducible, compacted, compaction in a run, compaction by a person, request pinned, long words shortened, " +
+			"not compacted: empty, not compacted: cut, not compacted: tool_call, not compacted: no_progress, not compacted: nothing_to_compact, " +
+			"not compacted: model_error, not compacted: aborted, not compacted: body_lost",
 	}
 }

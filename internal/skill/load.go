@@ -161,6 +161,16 @@ func (c *Catalog) closure(name string) ([]string, *LoadError) {
 	return order, nil
 }
 
+// Required lists what a skill requires, transitively, each once; nil if the
+// skill or one of those isn't there.
+func (c *Catalog) Required(name string) []string {
+	closure, err := c.closure(name)
+	if err != nil || len(closure) < 2 {
+		return nil
+	}
+	return closure[1:]
+}
+
 // conflict finds a conflict between what call i wants and what is active, what
 // it wants itself, and what the other calls want.
 func (c *Catalog) conflict(names []string, wanted [][]string, i int, active []Active) *LoadError {

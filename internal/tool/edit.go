@@ -63,6 +63,7 @@ func (s *Set) edit(ctx context.Context, call session.ToolCall) (session.Output, 
 		return session.Output{}, fmt.Errorf("%s: %w. Nothing was changed", show(a.path), err)
 	}
 	p.info = info
+	before := s.before(a.path, p, content)
 	info, err = s.replace(ctx, swap{arg: a.path, p: p, was: content, content: []byte(ch.result)})
 	if err != nil {
 		return session.Output{}, err
@@ -72,6 +73,7 @@ func (s *Set) edit(ctx context.Context, call session.ToolCall) (session.Output, 
 		Text:    ch.report(show(a.path)),
 		Details: details(editDetails{Path: p.rel, Diff: diffSpans(p.rel, string(content), ch.spans), Edits: ch.reports}),
 		Seen:    map[string]string{seenKey(p): contentRevision([]byte(ch.result), info)},
+		Undo:    before.became([]byte(ch.result)),
 	}, nil
 }
 

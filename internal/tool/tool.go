@@ -73,6 +73,12 @@ type Spill interface {
 	Open(name string) (io.ReadSeekCloser, error)
 }
 
+// Blobs keeps contents. PutBlob returns the SHA-256 in hex when the bytes are
+// on disk.
+type Blobs interface {
+	PutBlob([]byte) (string, error)
+}
+
 // Config says what the tools may reach.
 type Config struct {
 	Workspace string   // absolute; it exists
@@ -82,6 +88,7 @@ type Config struct {
 	// Locks is a folder, absolute, for the locks that sessions share which write
 	// the same files. "": only the calls of this set exclude each other.
 	Locks string
+	Blobs Blobs // nil: what write and edit change can't be undone
 
 	Environ  []string // our environment; nil: that of the process
 	AllowEnv []string // further names that commands may see (shell.Environ)
@@ -97,6 +104,7 @@ type Config struct {
 type Set struct {
 	places *places
 	spill  Spill
+	blobs  Blobs
 	shell  *shell.Shell
 	locks  locks
 	turns  *turns
@@ -122,7 +130,7 @@ func New(cfg Config) (*Set, error) {
 		p.close()
 		return nil, err
 	}
-	return &Set{places: p, spill: cfg.Spill, shell: sh, turns: openTurns(cfg.Locks)}, nil
+	return &Set{places: p, spill: cfg.Spill, blobs: cfg.Blobs, shell: sh, turns: openTurns(cfg.Locks)}, nil
 }
 
 // Close ends running commands and background jobs, TERM first and then KILL,

@@ -42,6 +42,7 @@ func (s *Set) write(ctx context.Context, call session.ToolCall) (session.Output,
 	} else {
 		d.Diff = diffTexts(p.rel, []byte{}, content)
 	}
+	before := s.before(a.path, p, nil)
 	info, err := s.replace(ctx, swap{arg: a.path, p: p, content: content})
 	if err != nil {
 		return session.Output{}, err
@@ -55,6 +56,7 @@ func (s *Set) write(ctx context.Context, call session.ToolCall) (session.Output,
 		Text:    fmt.Sprintf("%s %s: %d bytes, %d lines%s.", verb, show(a.path), d.Bytes, d.Lines, note),
 		Details: details(d),
 		Seen:    map[string]string{seenKey(p): contentRevision(content, info)},
+		Undo:    before.became(content),
 	}, nil
 }
 

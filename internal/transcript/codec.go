@@ -73,47 +73,55 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, true, func() Body { return new(Abort) }}, true
 	case "settled":
 		return kindInfo{k, true, func() Body { return new(Settled) }}, true
+	case "model_change":
+		return kindInfo{k, true, func() Body { return new(ModelChange) }}, true
+	case "compact":
+		return kindInfo{k, true, func() Body { return new(Compact) }}, true
+	case "compact_failed":
+		return kindInfo{k, true, func() Body { return new(CompactFailed) }}, true
 	}
 	return kindInfo{}, false
 }
 
-func (*Open) kind() Kind      { return "open" }
-func (*Session) kind() Kind   { return "session" }
-func (*Arrive) kind() Kind    { return "arrive" }
-func (*Leaf) kind() Kind      { return "leaf" }
-func (*Label) kind() Kind     { return "label" }
-func (*Facts) kind() Kind     { return "facts" }
-func (*Deliver) kind() Kind   { return "deliver" }
-func (*Resume) kind() Kind    { return "resume" }
-func (*Request) kind() Kind   { return "request" }
-func (*Answer) kind() Kind    { return "assistant" }
-func (*Fail) kind() Kind      { return "fail" }
-func (*Intent) kind() Kind    { return "intent" }
-func (*Ask) kind() Kind       { return "ask" }
-func (*Approval) kind() Kind  { return "approval" }
-func (*Result) kind() Kind    { return "result" }
-func (*Abort) kind() Kind     { return "abort" }
-func (*Settled) kind() Kind   { return "settled" }
-func (u *Unknown) kind() Kind { return u.Name }
+func (*Open) kind() Kind        { return "open" }
+func (*Session) kind() Kind     { return "session" }
+func (*Arrive) kind() Kind      { return "arrive" }
+func (*Leaf) kind() Kind        { return "leaf" }
+func (*Label) kind() Kind       { return "label" }
+func (*Facts) kind() Kind       { return "facts" }
+func (*Deliver) kind() Kind     { return "deliver" }
+func (*Resume) kind() Kind      { return "resume" }
+func (*Request) kind() Kind     { return "request" }
+func (*Answer) kind() Kind      { return "assistant" }
+func (*Fail) kind() Kind        { return "fail" }
+func (*Intent) kind() Kind      { return "intent" }
+func (*Ask) kind() Kind         { return "ask" }
+func (*Approval) kind() Kind    { return "approval" }
+func (*Result) kind() Kind      { return "result" }
+func (*Abort) kind() Kind       { return "abort" }
+func (*Settled) kind() Kind     { return "settled" }
+func (*ModelChange) kind() Kind { return "model_change" }
+func (u *Unknown) kind() Kind   { return u.Name }
 
-func (*Open) node() bool      { return false }
-func (*Session) node() bool   { return false }
-func (*Arrive) node() bool    { return false }
-func (*Leaf) node() bool      { return false }
-func (*Label) node() bool     { return false }
-func (*Facts) node() bool     { return true }
-func (*Deliver) node() bool   { return true }
-func (*Resume) node() bool    { return true }
-func (*Request) node() bool   { return true }
-func (*Answer) node() bool    { return true }
-func (*Fail) node() bool      { return true }
-func (*Intent) node() bool    { return true }
-func (*Ask) node() bool       { return true }
-func (*Approval) node() bool  { return true }
-func (*Result) node() bool    { return true }
-func (*Abort) node() bool     { return true }
-func (*Settled) node() bool   { return true }
-func (u *Unknown) node() bool { return u.IsTree }
+func (*Open) node() bool        { return false }
+func (*Session) node() bool     { return false }
+func (*Arrive) node() bool      { return false }
+func (*Leaf) node() bool        { return false }
+func (*Label) node() bool       { return false }
+func (*Facts) node() bool       { return true }
+func (*Deliver) node() bool     { return true }
+func (*Resume) node() bool      { return true }
+func (*Request) node() bool     { return true }
+func (*Answer) node() bool      { return true }
+func (*Fail) node() bool        { return true }
+func (*Intent) node() bool      { return true }
+func (*Ask) node() bool         { return true }
+func (*Approval) node() bool    { return true }
+func (*Result) node() bool      { return true }
+func (*Abort) node() bool       { return true }
+func (*Settled) node() bool     { return true }
+func (*ModelChange) node() bool { return true }
+func (u *Unknown) node() bool   { return u.IsTree }
 
 // writing lets invalid UTF-8 become U+FFFD, so that no text that reached the
 // log can make a line unreadable.
@@ -191,7 +199,7 @@ func (e Entry) check() error {
 	}
 	// Nothing would ever take such an arrival out of the queue.
 	switch a.Class {
-	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow:
+	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow, ClassCommand:
 		return nil
 	case ClassNext, ClassStep:
 		if !a.Human {

@@ -136,11 +136,12 @@ type Place struct {
 type OpenWhy string
 
 // The reasons. Under OpenDeposit the core appends what arrives and starts
-// nothing.
+// nothing; under OpenCompact it compacts and starts nothing else.
 const (
 	OpenStart   OpenWhy = "start"
 	OpenWake    OpenWhy = "wake"
 	OpenDeposit OpenWhy = "deposit"
+	OpenCompact OpenWhy = "compact"
 )
 
 // Sealed fixes how far the predecessor segment counts: bytes beyond Length
@@ -168,6 +169,13 @@ type Session struct {
 	Label     string      `json:"label,omitempty"`
 	Digests   Digests     `json:"digests"`
 	Preloaded []SkillFact `json:"preloaded,omitempty"`
+	Forked    *Fork       `json:"forked,omitempty"` // of a copy: where it comes from
+}
+
+// Fork says which session a session was copied from, and how far it had come.
+type Fork struct {
+	Session string `json:"session"`
+	Entry   ID     `json:"entry"` // the newest one that was copied
 }
 
 // Digests are the SHA-256 (hex) of what the build put into the prefix.
@@ -188,6 +196,9 @@ const (
 	ClassFollow Class = "follow" // when the run has stopped
 	ClassNext   Class = "next"   // with the next delivery that holds a person's message
 	ClassStep   Class = "step"   // a workflow step's prompt: alone, its own run
+	// ClassCommand asks for a compaction; the text says what the summary should
+	// keep. It is never delivered: a compact or compact_failed entry answers it.
+	ClassCommand Class = "command"
 )
 
 // Arrive says that something for the model arrived. It has no place in the
@@ -264,12 +275,14 @@ type Resume struct {
 
 // Request says that a model call is about to start.
 type Request struct {
-	For    string `json:"for"`    // turn
+	For    string `json:"for"`    // turn | compaction
 	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
 	Items  int    `json:"items"`  // messages
 	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding
 	Prefix string `json:"prefix"` // SHA-256 of root prompt, variant and tools, hex
 	Break  string `json:"break,omitempty"`
+	// Compaction says what the request of a compaction was made for.
+	Compaction *Compaction `json:"compaction,omitempty"`
 }
 
 // Answer is an assistant message.
@@ -294,6 +307,7 @@ type Fail struct {
 	Partial   string    `json:"partial,omitempty"` // for people, never sent
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Usage     llm.Usage `json:"usage,omitzero"`
+	For       string    `json:"for,omitempty"` // compaction, or "": an answer
 }
 
 // Intent says that a tool with this call is about to run.
@@ -360,6 +374,7 @@ type Output struct {
 	// workspace path.
 	Seen   map[string]string `json:"seen,omitempty"`
 	Skills []SkillFact       `json:"skills,omitempty"`
+	Undo   []FileState       `json:"undo,omitempty"` // of the files that it changed
 }
 
 // SkillFact records an activation.
@@ -370,6 +385,9 @@ type SkillFact struct {
 	Blob   string `json:"blob"`          // content address of the body
 	Bytes  int    `json:"bytes"`         // length of the body
 	For    string `json:"for,omitempty"` // the skill that required it
+	// Requires names the skills that this one requires, transitively, also
+	// those that were active before.
+	Requires []string `json:"requires,omitempty"`
 	// Steps of a workflow skill, in order, as they were parsed at the
 	// activation. Optional lists the places of optional ones, from 0.
 	Steps    []string `json:"steps,omitempty"`
@@ -448,7 +466,9 @@ const (
 	ModelIncomplete Reason = "incomplete"
 	Limit           Reason = "limit"
 	CrashLoop       Reason = "crash_loop"
-	ContextOverflow Reason = "context_overflow"
+	ContextOverflow Reason = "context_overflow" // of earlier builds
+	// Irreducible: the context doesn't fit and compaction doesn't help.
+	Irreducible Reason = "context_irreducible"
 )
 
 // Settled ends a run.

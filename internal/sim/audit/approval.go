@@ -15,7 +15,7 @@ func (a *auditor) ask(e *entry) {
 		a.fail("approval", e.ID, "%s was asked for or started before", c.id)
 	case a.run.abort != nil || a.cut || a.bad(c):
 		a.fail("approval", e.ID, "%s can't run, so nobody must be asked", c.id)
-	case !a.asks(e, c) || a.granted:
+	case !a.mustAsk(e, c) || a.granted:
 		a.fail("approval", e.ID, "no rule asks for %s", c.name)
 	case b.Run != a.run.id || b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]):
 		a.fail("approval", e.ID, "the ask doesn't fit the run and the call")
@@ -23,8 +23,8 @@ func (a *auditor) ask(e *entry) {
 	c.ask = e
 }
 
-// asks reports whether the rules ask for the call at the time of the entry.
-func (a *auditor) asks(e *entry, c *call) bool {
+// mustAsk reports whether the rules ask for the call at the time of the entry.
+func (a *auditor) mustAsk(e *entry, c *call) bool {
 	until := a.rec.AskedUntil
 	return c.name == a.rec.Asked && (until.IsZero() || !e.Time.After(until))
 }
@@ -53,7 +53,7 @@ func (a *auditor) permitted(e *entry, c *call) {
 	switch {
 	case c.approval != nil && c.approval.Raw.Choice != "allow":
 		a.fail("approval", e.ID, "%s was refused by %s", c.id, c.approval.ID)
-	case a.asks(e, c) && c.approval == nil && !a.granted:
+	case a.mustAsk(e, c) && c.approval == nil && !a.granted:
 		a.fail("approval", e.ID, "%s asks, and nobody was asked", c.name)
 	case c.ask != nil && c.approval == nil:
 		a.fail("approval", e.ID, "ask %s has no answer", c.ask.ID)

@@ -194,6 +194,7 @@ func (a *auditor) core(e *entry, c *call) {
 	a.follow(a.tasks, *b.Tasks)
 	a.tasks = *b.Tasks
 	a.lists[b.Tasks.Revision] = e
+	a.listed = c.id
 	busy := 0
 	for _, t := range a.tasks.Items {
 		if t.Status == "in_progress" {

@@ -24,6 +24,8 @@ func (a *auditor) deliver(e *entry) {
 		a.wants = append(a.wants, want{role: "developer"})
 		a.stats.Cases["early words"]++
 	}
+	a.requested(e, a.run.id == e.ID)
+	a.yielded = ""
 	for _, id := range b.Arrivals {
 		a.give(a.byID[id])
 	}
@@ -122,7 +124,7 @@ func (a *auditor) give(e *entry) {
 	}
 	switch {
 	case b.Inject == "":
-		a.wants = append(a.wants, want{role: "user", exact: b.Text})
+		a.wants = append(a.wants, want{role: "user", exact: b.Text, arrival: e})
 	case b.Trusted:
 		a.wants = append(a.wants, want{role: "developer", holds: escape(b.Text)})
 	default:

@@ -28,5 +28,7 @@
 //	gate       no tool runs, and nothing completes, without a skill that the person's words need; nothing else is refused
 //	mark       no call runs with the session mark in its arguments
 //	tasks      the list is the newest todo result's, and so is the projection
+//	compaction a context is cut only where pairs stay together, each message is covered or stays, once; what is too big isn't sent
+//	restore    what the owners say stands in the block of a compaction, each once, with their bytes; the request stays word for word
 //	end        no run is left, and nothing waits that could have been delivered
 package audit

@@ -81,6 +81,8 @@ type body struct {
 	Message   *toUser         `json:"-"`       // of a result
 	Details   json.RawMessage `json:"details"`
 
+	compaction
+
 	Reason  string `json:"reason"`
 	Answer  string `json:"answer"`
 	Adopted bool   `json:"adopted"`

@@ -28,11 +28,11 @@ type model struct {
 	fails    int
 	lastFail *entry
 	tasks    taskList
-	granted  bool   // a yes to what asks is good from now on
-	wants    []want // the messages of the context, as they should be
-	atReq    map[string]int
+	granted  bool           // a yes to what asks is good from now on
+	wants    []want         // the messages of the context, as they should be
 	lists    map[int]*entry // by revision, the result that wrote the task list
 	contracts
+	context
 }
 
 type turn int
@@ -73,20 +73,26 @@ type want struct {
 	exact string // exact text, for people's words and results
 	holds string // text that must be inside
 	call  string
+
+	owner   *entry
+	arrival *entry // of a person's words
 }
 
 func (a *auditor) walk() {
-	a.aids, a.allCalls, a.atReq, a.lists = map[string]*entry{}, map[string]*call{}, map[string]int{}, map[int]*entry{}
+	a.aids, a.allCalls, a.snapshot, a.lists = map[string]*entry{}, map[string]*call{}, map[string]shot{}, map[int]*entry{}
 	a.known = map[string]string{}
+	a.context.owner, a.loaded = map[string]*entry{}, map[string]string{}
 	for i, e := range a.log {
 		a.place(e)
 		if r := a.run; r != nil && r.abort != nil && e.epoch == r.abort.epoch && r.epoch == e.epoch && e.Time.Sub(r.abort.Time) > 3*time.Second {
 			a.fail("abort", e.ID, "the run isn't settled %s after abort %s", e.Time.Sub(r.abort.Time), r.abort.ID)
 		}
-		if a.afterMore(i, e); e.Parent != nil && a.why == "deposit" {
-			a.fail("start", e.ID, "%s under a deposit", e.Kind)
+		if a.afterMore(i, e); e.Parent != nil && (a.why == "deposit" || a.why == "compact" && !e.ofCompaction()) {
+			a.fail("start", e.ID, "%s under an opening for a %s", e.Kind, a.why)
 		}
+		from := len(a.wants)
 		a.entry(e)
+		a.owns(e, from)
 	}
 }
 
@@ -107,12 +113,12 @@ func (a *auditor) place(e *entry) {
 
 // afterMore: behind settled{more} the next node begins a run.
 func (a *auditor) afterMore(i int, e *entry) {
-	if e.Parent == nil || i == 0 {
+	if e.Parent == nil || i == 0 || a.why == "compact" {
 		return
 	}
 	for j := i - 1; j > 0; j-- {
 		last := a.log[j]
-		if last.Parent == nil {
+		if last.Parent == nil || last.ofCompaction() {
 			continue
 		}
 		if last.Kind == "settled" && last.Raw.More && e.Kind != "facts" && e.Kind != "deliver" {
@@ -136,7 +142,15 @@ func (a *auditor) entry(e *entry) {
 	case "resume":
 		a.resume(e)
 	case "request":
-		a.request(e)
+		if e.Raw.Compaction != nil {
+			a.compactRequest(e)
+			break
+		}
+		a.asks(e)
+	case "compact":
+		a.compact(e)
+	case "compact_failed":
+		a.compactFailed(e)
 	case "assistant":
 		a.answer(e)
 	case "fail":
@@ -199,9 +213,14 @@ func (a *auditor) waits(fits func(*entry) bool) bool {
 func isSteer(e *entry) bool  { return e.Raw.Class == "steer" || e.Raw.Class == "answer" }
 func isFollow(e *entry) bool { return e.Raw.Class == "follow" }
 func isPrompt(e *entry) bool { return e.Raw.Class == "prompt" }
-func isNext(e *entry) bool   { return e.Raw.Class == "next" }
-func isHuman(e *entry) bool  { return e.Raw.Human }
-func isNudge(e *entry) bool  { return strings.HasPrefix(e.Raw.AID, "nudge:") }
+
+func isNext(e *entry) bool { return e.Raw.Class == "next" }
+
+// rests: it waits for something else than a stop of the model.
+func rests(e *entry) bool { return isNext(e) || e.Raw.Class == "command" }
+
+func isHuman(e *entry) bool { return e.Raw.Human }
+func isNudge(e *entry) bool { return strings.HasPrefix(e.Raw.AID, "nudge:") }
 
 // mayStart reports whether something waits that starts a run.
 func (a *auditor) mayStart() bool {
@@ -241,7 +260,7 @@ func (a *auditor) arrive(e *entry) {
 func (a *auditor) nudge(e *entry) {
 	a.live("limit", e)
 	plain := a.turn == modelStopped && a.stop == "stop" && a.working() && a.run.abort == nil
-	if !plain || a.waits(func(e *entry) bool { return !isNext(e) }) {
+	if !plain || a.waits(func(e *entry) bool { return !rests(e) }) {
 		a.fail("limit", e.ID, "a nudge, but the model didn't just stop with a task in progress and nothing else to say")
 	}
 	if a.run.nudges >= 2 {

@@ -21,6 +21,11 @@ type Record struct {
 	Skills   []Skill // of the catalog
 	Budget   int     // tokens that active skills may have together
 	Needs    []Need
+	// Window of the model in tokens; 0: not known. PrefixBytes is what a request
+	// has beside its messages.
+	Window      int
+	PrefixBytes int
+	Files       map[string]string // that compactions wrote
 
 	AskedUntil time.Time // when the rule that asks went; zero: never
 	AskedOnce  bool      // a yes to Asked is good from then on
@@ -54,16 +59,18 @@ type SeenKind int
 // What can be seen. Durable is where the synced bytes of the owner's segment
 // ended at that moment.
 const (
-	Acked     SeenKind = iota // an arrival was answered: AID, Text, Entry, Again, Conflict
-	Decided                   // an answer to an ask was accepted: Entry, AID is the ask, Text the choice, Conflict: for other arguments
-	AbortTold                 // an abort was accepted: From is the last seq before it
-	Published                 // an update was published: Entry
-	Sent                      // a request was sent: Entry, Messages
-	Failed                    // a model call failed: Entry is the request, Wait what the provider asked for
-	Projected                 // todo.json was written: Text
-	Started                   // a tool was started: Call
-	Effect                    // a tool took effect: Call
-	Reported                  // a tool's end was reported: Call, Text
+	Acked        SeenKind = iota // an arrival was answered: AID, Text, Entry, Again, Conflict
+	Decided                      // an answer to an ask was accepted: Entry, AID is the ask, Text the choice, Conflict: for other arguments
+	AbortTold                    // an abort was accepted: From is the last seq before it
+	Published                    // an update was published: Entry
+	Sent                         // a request was sent: Entry, Messages
+	AskedSummary                 // the request of a compaction was sent: Entry, Messages (its text)
+	Summarised                   // its model answered: Entry is the request, Text; Good if it is whole and calls nothing
+	Failed                       // a model call failed: Entry is the request, Wait what the provider asked for
+	Projected                    // todo.json was written: Text
+	Started                      // a tool was started: Call
+	Effect                       // a tool took effect: Call
+	Reported                     // a tool's end was reported: Call, Text
 )
 
 // Seen is an observation of the world.
@@ -80,6 +87,7 @@ type Seen struct {
 	Conflict bool
 	From     int
 	Wait     time.Duration
+	Good     bool
 	Messages [][]byte
 }
 

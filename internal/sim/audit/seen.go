@@ -21,12 +21,14 @@ type seen struct {
 	reports map[report][]string
 	// waitAsked is what the provider asked for, by request.
 	waitAsked map[string]time.Duration
-	sent      map[string]bool // request ids
+	sentIDs   map[string]bool // request ids
+	summaries map[string]*Seen
 	started   map[string]*Seen
 	running   map[string]*Seen // lock key -> a start without a result
 	effects   map[string]bool
 	last      [][]byte  // the messages of the newest request that was sent
 	parsed    []message // the same
+	sentEra   int       // compactions before it
 	chain     struct {
 		prefix, hex string
 		items       int
@@ -40,7 +42,11 @@ type message struct {
 
 func (a *auditor) indexSeen() {
 	a.reports, a.waitAsked = map[report][]string{}, map[string]time.Duration{}
-	for _, s := range a.rec.Seen {
+	a.summaries = map[string]*Seen{}
+	for i, s := range a.rec.Seen {
+		if s.Kind == Summarised {
+			a.summaries[s.Entry] = &a.rec.Seen[i]
+		}
 		if s.Kind == Failed {
 			a.waitAsked[s.Entry] = s.Wait
 		}
@@ -52,7 +58,7 @@ func (a *auditor) indexSeen() {
 }
 
 func (a *auditor) checkSeen() {
-	a.sent, a.started, a.effects, a.running = map[string]bool{}, map[string]*Seen{}, map[string]bool{}, map[string]*Seen{}
+	a.sentIDs, a.started, a.effects, a.running = map[string]bool{}, map[string]*Seen{}, map[string]bool{}, map[string]*Seen{}
 	for i := range a.rec.Seen {
 		switch s := &a.rec.Seen[i]; s.Kind {
 		case Acked:
@@ -67,6 +73,8 @@ func (a *auditor) checkSeen() {
 			a.projected(s)
 		case Sent:
 			a.sentRequest(s)
+		case AskedSummary:
+			a.askedSummary(s)
 		case Started:
 			a.start(s)
 		case Effect:
@@ -105,7 +113,7 @@ func (a *auditor) acked(s *Seen) {
 func (a *auditor) abortTold(s *Seen) {
 	d := a.durable(s.Token, s.Durable)
 	for i := s.From; d != nil && i < d.seq; i++ {
-		if a.log[i].Kind == "abort" {
+		if a.log[i].Kind == "abort" || a.log[i].Kind == "compact_failed" && a.log[i].Raw.Reason == "aborted" {
 			return
 		}
 	}
@@ -129,11 +137,16 @@ func (a *auditor) projected(s *Seen) {
 // and the request before it.
 func (a *auditor) sentRequest(s *Seen) {
 	e := a.stored(s, s.Entry, "sent")
-	if e.Kind != "request" || e.epoch != s.Token || a.sent[e.ID] {
+	if e.Kind != "request" || e.epoch != s.Token || a.sentIDs[e.ID] {
 		a.fail("request", e.ID, "it was sent twice, by another owner, or is no request")
 	}
-	a.sent[e.ID] = true
+	a.sentIDs[e.ID] = true
 	a.stats.Requests++
+	sh := a.snapshot[e.ID]
+	if sh.era != a.sentEra {
+		a.sentEra = sh.era
+		a.last, a.parsed, a.chain.prefix = nil, nil, ""
+	}
 	n := len(a.last)
 	if len(s.Messages) < n {
 		a.fail("request", e.ID, "%d messages after %d", len(s.Messages), n)
@@ -143,25 +156,25 @@ func (a *auditor) sentRequest(s *Seen) {
 			a.fail("request", e.ID, "message %d was %s and is %s", i+1, m, s.Messages[i])
 		}
 	}
-	if want := a.atReq[e.ID]; len(s.Messages) != want || e.Raw.Items != want {
+	if want := len(sh.wants); len(s.Messages) != want || e.Raw.Items != want {
 		a.fail("request", e.ID, "%d messages sent, %d in the entry, want %d", len(s.Messages), e.Raw.Items, want)
 	}
 	for i := n; i < len(s.Messages); i++ {
-		a.check(e, i, s.Messages[i])
+		a.check(e, i, s.Messages[i], sh.wants[i])
 	}
 	a.pairs(e, n)
 	a.last = s.Messages
+	a.fits(e, s.Messages, sh)
 	a.digest(e)
 }
 
 // check holds a new message against the one that the log asks for.
-func (a *auditor) check(e *entry, i int, raw []byte) {
+func (a *auditor) check(e *entry, i int, raw []byte, w want) {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		a.fail("request", e.ID, "message %d: %v", i+1, err)
 	}
 	a.parsed = append(a.parsed, m)
-	w := a.wants[i]
 	ok := m.Role == w.role && len(m.Parts) > 0
 	switch {
 	case !ok:

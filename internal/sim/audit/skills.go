@@ -11,6 +11,7 @@ type Skill struct {
 	Name      string
 	Workflow  bool
 	Digest    string
+	Body      string
 	Bytes     int
 	Steps     []string
 	Optional  []int    // places of optional steps
@@ -156,6 +157,7 @@ func (a *auditor) activate(e *entry, c *call) {
 			a.fail("skill", e.ID, "%s activates %s", c.id, f.Name)
 		}
 		a.active = slices.DeleteFunc(a.active, func(o activation) bool { return o.name == f.Name })
+		a.loaded[f.Name] = c.id
 		act := activation{name: f.Name, digest: f.Digest, by: f.For, bytes: s.Bytes}
 		if s.Workflow {
 			act.steps = make([]string, len(s.Steps))
@@ -218,6 +220,9 @@ func (a *auditor) said(e *entry, c *call) {
 	}
 	if bare > 0 && !a.mayBe && m.Block && m.Reason == "complete" {
 		a.fail("steps", e.ID, "%d open steps were let through without the one refusal", bare)
+	}
+	if m.Block {
+		a.yielded = m.Reason
 	}
 	if !m.Block || m.Reason != "complete" {
 		return

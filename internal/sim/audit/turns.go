@@ -1,6 +1,9 @@
 package audit
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 func (a *auditor) resume(e *entry) {
 	if a.run == nil || a.run.epoch == e.epoch {
@@ -12,7 +15,7 @@ func (a *auditor) resume(e *entry) {
 }
 
 // request checks that the model may be called now.
-func (a *auditor) request(e *entry) {
+func (a *auditor) asks(e *entry) {
 	a.live("request", e)
 	r, l := a.run, a.rec.Limits
 	switch {
@@ -28,6 +31,8 @@ func (a *auditor) request(e *entry) {
 		a.fail("request", e.ID, "a steer waits and wasn't delivered before it")
 	case a.fails > 3:
 		a.fail("retry", e.ID, "a try after %d failures in a row", a.fails)
+	case a.overflow:
+		a.fail("retry", e.ID, "a try after an overflow without a compaction")
 	case a.lastFail != nil && (a.lastFail.Raw.Class == "fatal" || a.lastFail.Raw.Class == "overflow"):
 		a.fail("retry", e.ID, "a try after a failure of class %s", a.lastFail.Raw.Class)
 	case a.lastFail != nil && e.Time.Before(a.lastFail.Raw.NotBefore):
@@ -45,11 +50,15 @@ func (a *auditor) request(e *entry) {
 	case a.prefix != "" && (a.prefix != e.Raw.Prefix) != (e.Raw.Break == "upgrade"):
 		a.fail("request", e.ID, "break is %q and the prefix went from %s to %s", e.Raw.Break, a.prefix, e.Raw.Prefix)
 	}
+	if upgrade := e.Raw.Break == "upgrade"; !upgrade && a.broken != (e.Raw.Break == "compaction") {
+		a.fail("request", e.ID, "break is %q, compacted since the last one: %v", e.Raw.Break, a.broken)
+	}
 	if a.req != nil {
 		a.stats.Cases["asked again"]++
 	}
 	a.req, a.prefix = e, e.Raw.Prefix
-	a.atReq[e.ID] = len(a.wants)
+	a.snapshot[e.ID] = shot{a.wants[:len(a.wants):len(a.wants)], a.block, a.era, a.failures == 0 && a.since == 0}
+	a.broken, a.context.sent = false, true
 }
 
 // answered checks that the entry answers the request in flight.
@@ -62,12 +71,28 @@ func (a *auditor) answered(e *entry) {
 	a.run.tokens += e.Raw.Usage.Input + e.Raw.Usage.Output
 }
 
+// tried takes the end of a try: of an answer, or of a summary.
+func (a *auditor) tried(e *entry) {
+	if r := a.req; r == nil || r.Raw.Compaction == nil {
+		a.answered(e)
+		return
+	}
+	if a.req.ID != e.Raw.Request || a.req.epoch != e.epoch || e.Raw.For != "compaction" {
+		a.fail("compaction", e.ID, "%s answers %s, which isn't in flight", e.Kind, e.Raw.Request)
+	}
+	a.req = nil
+	if a.run != nil {
+		a.run.tokens += e.Raw.Usage.Input + e.Raw.Usage.Output
+	}
+}
+
 func (a *auditor) answer(e *entry) {
 	a.answered(e)
 	r, b := a.run, e.Raw
 	r.turns++
 	r.resumes = 0
 	a.fails, a.lastFail = 0, nil
+	a.since, a.overflow = 0, false
 	a.calls = nil
 	a.wants = append(a.wants, want{role: "assistant", parts: b.Parts})
 	for _, p := range b.Parts {
@@ -96,7 +121,8 @@ func (a *auditor) answer(e *entry) {
 }
 
 func (a *auditor) failed(e *entry) {
-	a.answered(e)
+	a.tried(e)
+	a.overflow = a.overflow || e.Raw.Class == "overflow"
 	a.fails++
 	a.lastFail = e
 	class := e.Raw.Class
@@ -127,6 +153,7 @@ func (a *auditor) aborted(e *entry) {
 	}
 	a.run.abort = e
 	a.req = nil
+	a.queue = slices.DeleteFunc(slices.Clone(a.queue), func(q *entry) bool { return q.Raw.Class == "command" })
 	for _, c := range a.calls {
 		c.stopAt = e
 	}
@@ -162,7 +189,7 @@ func (a *auditor) settled(e *entry) {
 	abort := a.run.abort
 	a.run, a.req = nil, nil
 	switch b.Reason {
-	case "yield", "error", "incomplete", "limit", "crash_loop", "context_overflow":
+	case "yield", "error", "incomplete", "limit", "crash_loop", "context_irreducible":
 		a.hold, a.holdSeq = b.Reason, e.seq
 	case "aborted":
 		a.hold, a.holdSeq = b.Reason, abort.seq
@@ -174,7 +201,7 @@ func (a *auditor) settled(e *entry) {
 func (a *auditor) cause(e *entry) string {
 	r, l := a.run, a.rec.Limits
 	plain := a.turn == modelStopped
-	moves := func(q *entry) bool { return !isNext(q) }
+	moves := func(q *entry) bool { return !rests(q) }
 	must := func(ok bool, why string) string {
 		if ok {
 			return ""
@@ -203,8 +230,8 @@ func (a *auditor) cause(e *entry) string {
 		return must(a.lastFail != nil && (a.lastFail.Raw.Class == "fatal" || a.fails > 3), "tries are left")
 	case "incomplete":
 		return must(a.lastFail != nil && a.lastFail.Raw.Class == "incomplete" && a.fails > 3, "tries are left")
-	case "context_overflow":
-		return must(a.lastFail != nil && a.lastFail.Raw.Class == "overflow", "nothing was too big")
+	case "context_irreducible":
+		return must(a.overflow || a.rec.Window > 0, "nothing was too big")
 	case "limit":
 		return must(l.Turns > 0 && r.turns >= l.Turns || l.Tokens > 0 && r.tokens >= l.Tokens ||
 			l.Wall > 0 && !e.Time.Before(r.since.Add(l.Wall)), "no limit is reached")

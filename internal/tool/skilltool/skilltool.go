@@ -59,7 +59,9 @@ func (t *Tool) Run(_ context.Context, call session.ToolCall, _ func(string)) ses
 		if s.Name == by {
 			by = ""
 		}
-		out.Skills = append(out.Skills, session.SkillFactOf(s, blob, by))
+		fact := session.SkillFactOf(s, blob, by)
+		fact.Requires = t.Catalog.Required(s.Name)
+		out.Skills = append(out.Skills, fact)
 	}
 	return out
 }

@@ -30,6 +30,9 @@
 //	remove.renamed          a session that is being removed has its other name, nothing is synced
 //	replace.before-rename   a replacement (todo.json, a blob, a torn tail's copy) is synced under its temporary name
 //	replace.after-rename    it has its name, the directory isn't synced
+//	store.before-begin      writes wait for a transaction of the database
+//	store.before-commit     all of them are in the transaction, it isn't committed
+//	store.after-commit      it is committed and synced, no caller knows yet
 package crashpoint
 
 // Variable is the environment variable that names the point to crash at.
@@ -43,5 +46,6 @@ func Names() []string {
 		"append.before", "append.torn", "append.after-write", "append.after-sync",
 		"repair.segment-created", "repair.copied", "remove.renamed",
 		"replace.before-rename", "replace.after-rename",
+		"store.before-begin", "store.before-commit", "store.after-commit",
 	}
 }

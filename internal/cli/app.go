@@ -52,6 +52,8 @@ type grammar struct {
 	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
 	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
 	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
+	Run     runCmd     `cmd:"" help:"Run a workflow; it survives crashes and goes on where it was."`
+	Runs    runsCmd    `cmd:"" help:"List, show, steer and export workflow runs."`
 	Session sessionCmd `cmd:"" help:"List and show sessions."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`

@@ -39,11 +39,14 @@ func (ev Claim) decide(c *commit) {
 func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
 	r := c.Next
 	switch {
+	case n.NodeType == workflow.TypeAgent && mutant("AgentAttemptRenewed"):
+		c.finish(CancelledByUs, "interrupted", "the host was lost while it ran", nil)
+		c.enter(n.ID, true)
 	case n.NodeType == workflow.TypeAgent:
 		if gone := c.env.Now - leaseWas; leaseWas > 0 && gone > 0 && r.Open.Deadline > 0 {
 			c.add(Fact{Kind: KindDeadlineMoved, At: r.Open.Deadline + gone})
 		}
-		if n.Assistant() && !c.env.Session {
+		if n.Assistant() && !c.env.Session && !mutant("AssistantAnywhere") {
 			c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 		}
 	case n.NodeType == workflow.TypeAction && !n.Delay:
@@ -132,7 +135,7 @@ func (ev Prepared) decide(c *commit) {
 		at = c.env.Now + timeout
 	}
 	c.add(Fact{Kind: KindPrepared, Attempt: ev.Attempt, At: at, MaxChars: ev.MaxChars, Digest: ev.PromptHash})
-	if n.Assistant() && !c.env.Session {
+	if n.Assistant() && !c.env.Session && !mutant("AssistantAnywhere") {
 		c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 	}
 }

@@ -111,7 +111,7 @@ func (c *commit) enter(id string, again bool) {
 	case r.Pause && !mutant("PauseIgnored"):
 		c.add(Fact{Kind: KindPaused, Node: id})
 		return
-	case !c.env.Holder:
+	case !c.env.Holder && !mutant("VisitorEnters"):
 		c.add(Fact{Kind: KindQueued, Node: id})
 		return
 	}
@@ -125,7 +125,7 @@ func (c *commit) enter(id string, again bool) {
 	}
 	if r.Session == "" {
 		c.finish(FailedAttempt, "no_session", NoSession, nil)
-	} else if !c.env.Session {
+	} else if !c.env.Session && !mutant("AssistantAnywhere") {
 		c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 	}
 }
@@ -194,7 +194,9 @@ func (c *commit) finish(o Outcome, code, message string, output workflow.JSON) {
 		c.add(Fact{Kind: KindRetry, Node: n.ID, Tries: tried, At: c.env.Now + backoff(n.Retry.BackoffMs, tried)})
 		return
 	}
-	c.route(n, o, code, message, output)
+	if !mutant("RouteLater") {
+		c.route(n, o, code, message, output)
+	}
 }
 
 // backoff doubles the wait with each try.

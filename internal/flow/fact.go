@@ -192,6 +192,9 @@ func applyAsked(_ *Graph, r *Run, f Fact) {
 
 func applyDelayed(_ *Graph, r *Run, f Fact) {
 	r.Status, r.Reason, r.Wake = Waiting, ForDelay, f.At
+	if mutant("TimerForgotten") {
+		r.Wake = 0
+	}
 	r.Open.Until = f.At
 }
 

@@ -35,7 +35,7 @@ func (ev Answer) decide(c *commit) {
 	case ev.Model && n.HumanDecision != nil:
 		c.refuse("forbidden", "a model can't answer a decision that is a person's")
 		return
-	case r.Open.Until > 0 && c.env.Now >= r.Open.Until:
+	case r.Open.Until > 0 && c.env.Now >= r.Open.Until && !mutant("LateAnswerTaken"):
 		c.refuse("expired", "the time to answer is over")
 		return
 	}
@@ -214,7 +214,7 @@ func (Fire) decide(c *commit) {
 	switch {
 	case r.Status == Waiting && r.Wake > 0 && c.env.Now >= r.Wake:
 		c.wake()
-	case r.Status == Running && r.Open != nil && r.Open.Deadline > 0 && c.env.Now >= r.Open.Deadline && c.env.Holder:
+	case r.Status == Running && r.Open != nil && r.Open.Deadline > 0 && c.env.Now >= r.Open.Deadline && (c.env.Holder || mutant("VisitorTimesOut")):
 		c.finish(TimedOutAttempt, "timeout", "its time was up", nil)
 	default:
 		c.refuse("not_now", "no time has come for run %s", r.ID)

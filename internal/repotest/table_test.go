@@ -87,6 +87,7 @@ func rooms() map[string]room {
 		"internal/sim":       {tests, all},
 		"internal/e2e":       {tests, all},
 		"internal/sim/audit": {tests, all},
+		"internal/sim/runs":  {tests, all},
 		"internal/repotest":  {tests, nil},
 	}
 }

@@ -23,7 +23,10 @@ type StepExecutor interface {
 	// Step prompts, unless that is done, and returns when the step has
 	// settled. When ctx ends, the step is aborted with its cause (timeout,
 	// cancel, escape, park), and the outcome says what came of it. An error
-	// means that nothing can be said; the run goes on at its next claim.
+	// means that nothing can be said; the run goes on at its next claim. An
+	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
+	// caller whose claim is lost may still ask for it, and must get that
+	// outcome, not another prompt.
 	// ErrAbsent: the session isn't here, and nothing was shown.
 	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Hold: a person stopped the step; no reminder and no prompt until resume.

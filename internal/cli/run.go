@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,6 +94,7 @@ type flowing struct {
 	id    string
 	info  store.Info
 	graph *workflow.Graph
+	in    *bufio.Reader // of the terminal, once it was asked
 }
 
 // failed ends a command whose run couldn't be carried on.

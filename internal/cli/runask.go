@@ -66,9 +66,13 @@ func (r *flowing) read(ctx context.Context, n *workflow.Node, request workflow.J
 		a   flow.Answer
 		err error
 	}
+	if r.in == nil {
+		r.in = bufio.NewReader(r.app.stdin)
+	}
+	in := r.in
 	c := make(chan result, 1)
 	go func() { // reading a terminal can't be cancelled: the goroutine ends with the process
-		a, err := askPerson(bufio.NewReader(r.app.stdin), r.out.stderr, n, request)
+		a, err := askPerson(in, r.out.stderr, n, request)
 		c <- result{a, err}
 	}()
 	select {

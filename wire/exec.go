@@ -84,6 +84,7 @@ type Event struct {
 	Message *Message        `json:"message,omitempty"`
 	Tasks   *Tasks          `json:"tasks,omitempty"`
 	Skill   *Skill          `json:"skill,omitempty"`
+	Asked   *Approval       `json:"approval,omitempty"`
 	Error   *Error          `json:"error,omitempty"`
 }
 

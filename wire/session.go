@@ -1,5 +1,7 @@
 package wire
 
+import "encoding/json"
+
 // This file holds the bodies of the session routes: what another program
 // sends to a live session and gets from it. Package internal/owner has the
 // routes, their order of checks and the event stream.
@@ -26,6 +28,30 @@ type Prompt struct {
 	Message string `json:"message"`
 }
 
+// Decision is the body of POST /sessions/ID/approvals/APPROVAL: a person's
+// answer.
+type Decision struct {
+	Choice string `json:"choice"`           // allow | deny
+	Reason string `json:"reason,omitempty"` // for the model, of a deny
+	// Digest, if set, is that of the arguments that the person saw; an answer
+	// for others is refused.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Approval is asked for by a call that waits, and given once.
+type Approval struct {
+	ID     string          `json:"id"`
+	Run    string          `json:"run"`
+	Call   string          `json:"call"`
+	Tool   string          `json:"tool"`
+	Args   json.RawMessage `json:"args"`
+	Digest string          `json:"digest"`           // SHA-256 of the arguments as the model sent them, hex
+	Rule   string          `json:"rule"`             // that asks
+	Once   bool            `json:"once,omitempty"`   // a yes is good for all calls of the kind in this session
+	Choice string          `json:"choice,omitempty"` // of the event approval_answered: allow | deny
+	Reason string          `json:"reason,omitempty"`
+}
+
 // Nothing is the body {} of requests that need no more than their path, and
 // of answers that have no more to say than their status.
 type Nothing struct{}
@@ -40,7 +66,7 @@ type Accepted struct {
 // SessionState answers GET /sessions/ID/state.
 type SessionState struct {
 	// Status: idle, waiting on the user, stopped, interrupted, answering,
-	// tools running, retrying, aborting.
+	// tools running, awaiting approval, retrying, aborting.
 	Status string `json:"status"`
 	// At is the id of the newest event that the state includes. Events after
 	// it, and no others, are missing in the state.
@@ -48,6 +74,8 @@ type SessionState struct {
 	Run   string    `json:"run,omitempty"` // the run, if there is one
 	Queue []Waiting `json:"queue"`         // arrived, not delivered, in arrival order
 	Tasks Tasks     `json:"tasks"`
+	// Approvals that wait for an answer, in the order of the calls.
+	Approvals []Approval `json:"approvals"`
 }
 
 // Waiting is an arrival in the queue.
@@ -125,6 +153,7 @@ const (
 	CodeNotFound        = "not_found"          // 404: no such path, session or receipt
 	CodeMethod          = "method_not_allowed" // 405: the header Allow names the method
 	CodeConflict        = "conflict"           // 409: the id was used before with other words
+	CodeStale           = "stale"              // 409: the approval was answered before, or its call has ended
 	CodeNothingToAbort  = "nothing_to_abort"   // 409: no run, or it is being aborted
 	CodeNotInterrupted  = "not_interrupted"    // 409: there is no run to resume
 	CodeTooLarge        = "too_large"          // 413: the message has both sizes

@@ -102,7 +102,7 @@ func start(t *testing.T, model modelFunc, tools toolsFunc) *rig {
 	r.Agent = Start(Config{State: s, Store: r.store, Model: model, Tools: tools, Publish: r.publish,
 		Env: func(now time.Time) session.Env {
 			return session.Env{Now: now, Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"},
-				Permit: func(string, json.RawMessage) (string, bool) { return "", true }}
+				Permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}
 		}})
 	t.Cleanup(func() { r.Close(time.Minute) })
 	return r
@@ -333,7 +333,7 @@ func TestR4_PanicInTheCoreStopsTheSessionByName(t *testing.T) {
 		env := r.cfg.Env
 		broken := func(now time.Time) session.Env {
 			e := env(now)
-			e.Permit = func(string, json.RawMessage) (string, bool) { panic("rules") }
+			e.Permit = func(string, json.RawMessage) session.Judgement { panic("rules") }
 			return e
 		}
 		if err := r.View(func(*session.State) {

@@ -51,6 +51,7 @@ type app struct {
 type grammar struct {
 	Exec    execCmd    `cmd:"" help:"Run an agent session on this folder until it settles."`
 	Demo    demoCmd    `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	Approve approveCmd `cmd:"" help:"List what a running session asks for, and answer it."`
 	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
 	Run     runCmd     `cmd:"" help:"Run a workflow; it survives crashes and goes on where it was."`
 	Runs    runsCmd    `cmd:"" help:"List, show, steer and export workflow runs."`

@@ -225,7 +225,7 @@ func TestE32_BC44_CacheNamesOtherBytesAndUnannouncedBreaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := r.env
-	env.Now, env.Permit = time.Now(), func(string, json.RawMessage) (string, bool) { return "", true }
+	env.Now, env.Permit = time.Now(), func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }
 	c := session.Decide(state, session.Arrives{Arrive: transcript.Arrive{AID: "x", Class: transcript.ClassPrompt, Human: true, Text: "anew"}}, env)
 	entries = append(entries, c.Entries...)
 	lines, err := compareRequests(entries, r)

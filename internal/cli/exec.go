@@ -14,20 +14,22 @@ import (
 
 // execCmd is gamma exec.
 type execCmd struct {
-	Prompt   []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
-	JSON     bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
-	Resume   string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
-	Continue bool     `help:"Go on with the newest session of this folder."`
-	Model    string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`
-	Variant  string   `help:"Prompt variant of a new session (default base)."`
-	Label    string   `help:"Name of a new session, for people."`
-	Trust    bool     `help:"Use this folder's AGENTS.md and skills."`
-	Allow    []string `placeholder:"RULE" sep:"none" help:"Allow what would ask: a tool, or a part of it as in 'bash(go test *)'. May be given several times."`
-	Deny     []string `placeholder:"RULE" sep:"none" help:"Refuse a tool, or a part of it as in 'bash(rm *)'. Deny beats allow."`
-	Ask      string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). Nobody can answer gamma exec, so what asks is refused."`
-	Plan     bool     `help:"Read-only: refuse whatever could change something."`
-	Steer    string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
-	MaxTurns *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
+	Prompt       []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
+	JSON         bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
+	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
+	Continue     bool     `help:"Go on with the newest session of this folder."`
+	Model        string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`
+	Variant      string   `help:"Prompt variant of a new session (default base)."`
+	Label        string   `help:"Name of a new session, for people."`
+	Trust        bool     `help:"Use this folder's AGENTS.md and skills."`
+	Allow        []string `placeholder:"RULE" sep:"none" help:"Allow what would ask: a tool, or a part of it as in 'bash(go test *)'. May be given several times."`
+	Deny         []string `placeholder:"RULE" sep:"none" help:"Refuse a tool, or a part of it as in 'bash(rm *)'. Deny beats allow."`
+	Ask          string   `enum:"auto,never,always" default:"auto" help:"What asks: as the rules say (auto), nothing (never), or each call with effects (always). What asks is refused, since nobody can answer gamma exec, unless --wait is given."`
+	Wait         bool     `help:"Let a call that asks wait until somebody answers it with gamma approve."`
+	Plan         bool     `help:"Read-only: refuse whatever could change something."`
+	Steer        string   `placeholder:"TEXT" help:"With --resume ID: tell the process that runs the session this before its next model call."`
+	OutputSchema string   `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
+	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 }
 
 // Help is the long help.
@@ -41,6 +43,7 @@ Examples:
   gamma exec --resume 0192f3c4-7d2a      # after a kill: goes on where it was
   git diff | gamma exec -                # the prompt from standard input
   gamma exec -m script:steps.yaml hi     # offline, with a scripted model
+  gamma exec --output-schema out.json "List the tests that fail"
 
 Exit codes: 0 done, 1 error, 2 usage, 3 needs a human, 4 something was denied, 5 a limit was reached, 6 the model's answer was incomplete, 7 the session is in use, 130 interrupted.`
 }
@@ -167,6 +170,9 @@ func (l *live) lastResult() (int, error) {
 // begin hands over the prompt, or resumes the interrupted run.
 func (l *live) begin(prompt *string) error {
 	var ev session.Event = session.Resumes{By: "user"}
+	if err := l.tellForm(prompt); err != nil {
+		return err
+	}
 	if prompt != nil {
 		ev = session.Arrives{Arrive: transcript.Arrive{AID: uuid.NewString(), Class: transcript.ClassPrompt, Human: true, Text: *prompt}}
 	} else if !l.state.Interrupted() {
@@ -202,6 +208,9 @@ func (l *live) wait() (int, error) {
 		return l.wait() // something arrived just before the door was closed
 	}
 	res, code := resultOf(l.disk.ID, last)
+	if f := l.env.Answer; f != nil && res.Status == "done" {
+		res, code = misfit(f, res, code)
+	}
 	l.out.result(res)
 	return code, nil
 }

@@ -159,12 +159,16 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
+	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, wait: c.Wait, plan: c.Plan,
 		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}
 	}
-	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Window: l.model.limit,
+	answer, err := answerForm(l.app.cwd, c.OutputSchema)
+	if err != nil {
+		return err
+	}
+	l.env = session.Env{Tools: l.tools.box, Prefix: prefix, Permit: permit, Answer: answer, Window: l.model.limit,
 		Limits: limits(conf.Budgets, c.MaxTurns, l.model.price),
 		Facts:  session.FactsNow{Locale: l.app.locale(), Agents: l.tools.instructions, Catalog: l.tools.catalog}}
 	return nil

@@ -86,6 +86,8 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 		if r.Status == "needs_human" {
 			return fmt.Sprintf("Waiting for you (%s).", r.Yield.Reason), "Answer with:"
 		}
+	case badOutput:
+		return "! " + failure, goOn
 	case transcript.NoYield:
 		return "The model stopped while a task was still in progress.", goOn
 	case transcript.Aborted:

@@ -264,6 +264,10 @@ func (o *textOutput) event(e wire.Event) {
 		o.say(bold, "» %s", e.Message.Text)
 	case session.Injected:
 		o.say(cyan, "▸ %s: %s", e.Kind, firstLine(e.Text, 100))
+	case session.Asks:
+		o.asked(e.Asked)
+	case session.Answered:
+		o.say(yellow, "▸ %s: %s by %s%s", e.Tool, e.Asked.Choice, e.By, detail(e.Asked.Reason))
 	case session.AgentResume:
 		o.say(dim, "resumed by %s", e.By)
 	case session.Failure:
@@ -271,6 +275,12 @@ func (o *textOutput) event(e wire.Event) {
 			o.say(yellow, "! %s; trying again in %s", e.Error.Message, time.Until(e.Error.RetryAt).Round(time.Second))
 		}
 	}
+}
+
+// asked shows what waits for a person, and how to answer.
+func (o *textOutput) asked(a *wire.Approval) {
+	o.say(yellow, "? %s %s", a.Tool, shownArgs(a.Args))
+	o.say(yellow, "  %s · answer with: %s approve %s %s [--deny]", a.Rule, program(), o.id, a.ID)
 }
 
 // wentOn: the text of an answer was not the last word.

@@ -25,6 +25,7 @@ type permitConfig struct {
 	rules       []ruleConfig
 	allow, deny []string // --allow, --deny
 	ask         string   // --ask
+	wait        bool     // --wait: somebody may answer what asks
 	plan        bool
 	sandboxed   bool
 	workspace   string
@@ -32,9 +33,9 @@ type permitConfig struct {
 	skills      []string
 }
 
-// permit builds the permission of a headless run: what would ask is denied,
-// since nobody can answer.
-func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage) (string, bool), error) {
+// permit builds the permission of a run. Where nobody waits for answers, what
+// would ask is denied.
+func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage) session.Judgement, error) {
 	rules, err := c.read(box)
 	if err != nil {
 		return nil, err
@@ -48,15 +49,18 @@ func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage)
 	if err != nil {
 		return nil, err
 	}
-	return func(tool string, args json.RawMessage) (string, bool) {
+	return func(tool string, args json.RawMessage) session.Judgement {
 		v := policy.Judge(tool, args)
-		switch v.Do {
-		case permission.Allow:
-			return "", true
-		case permission.Ask:
-			return "nobody can be asked here, and it would have to be asked for: " + v.Rule + ". The user can allow it with --allow " + tool + " or --allow '" + tool + "(PATTERN)'", false
+		switch {
+		case v.Do == permission.Allow:
+			return session.Judgement{Do: session.Allow}
+		case v.Do == permission.Ask && c.wait:
+			return session.Judgement{Do: session.Ask, Rule: v.Rule, Once: v.Once}
+		case v.Do == permission.Ask:
+			return session.Judgement{Do: session.Deny, Rule: "nobody can be asked here, and it would have to be asked for: " + v.Rule +
+				". The user can allow it with --allow " + tool + " or --allow '" + tool + "(PATTERN)', or answer it with --wait"}
 		}
-		return v.Rule, false
+		return session.Judgement{Do: session.Deny, Rule: v.Rule}
 	}, nil
 }
 

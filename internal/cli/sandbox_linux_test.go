@@ -92,10 +92,11 @@ func TestE47_BashInTheSandboxNeedsNoAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if why, ok := permit("bash", json.RawMessage(`{"command":"echo x"}`)); ok != c.runs || !ok && !strings.Contains(why, "--allow bash") {
-				t.Errorf("permitted: %t, %s", ok, why)
+			j := permit("bash", json.RawMessage(`{"command":"echo x"}`))
+			if ok := j.Do == session.Allow; ok != c.runs || !ok && !strings.Contains(j.Rule, "--allow bash") {
+				t.Errorf("judged %s: %s", j.Do, j.Rule)
 			}
-			if _, ok := permit("read", json.RawMessage(`{"path":"a"}`)); !ok {
+			if j := permit("read", json.RawMessage(`{"path":"a"}`)); j.Do != session.Allow {
 				t.Error("read isn't permitted")
 			}
 			out := bash(t, box, "echo x >made && cat made; cat ~/.gamma/token")
@@ -112,7 +113,7 @@ func TestE47_BashInTheSandboxNeedsNoAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := permit("bash", json.RawMessage(`{"command":"echo x"}`)); ok {
+		if j := permit("bash", json.RawMessage(`{"command":"echo x"}`)); j.Do != session.Deny {
 			t.Error("bash is permitted")
 		}
 	})

@@ -158,14 +158,19 @@ func (s *showing) state(home *disk.Home, log *disk.Log) {
 
 // open says what a run that hasn't settled is, or was, about.
 func (s *showing) open(home *disk.Home, st *session.State, again string) {
-	var at []string
+	var at, asks []string
 	for _, c := range st.Calls {
 		if c.Open() && c.Intent != nil {
 			at = append(at, s.calls[c.ID])
 		}
+		if c.Asked() {
+			asks = append(asks, s.calls[c.ID]+" ("+program()+" approve "+st.Header.Session+" "+c.AskID.String()+")")
+		}
 	}
 	what := "the model was about to be asked"
 	switch {
+	case len(at) == 0 && len(asks) > 0:
+		what = "it waits for an answer to " + strings.Join(asks, "; ")
 	case len(at) > 0:
 		what = strings.Join(at, "; ")
 	case !st.Req.IsZero():

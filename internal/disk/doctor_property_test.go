@@ -40,7 +40,7 @@ func newTalk(t testing.TB, h *Home) *talk {
 		t.Fatal(err)
 	}
 	return &talk{t: t, h: h, env: session.Env{Now: noon(), Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"},
-		Permit: func(string, json.RawMessage) (string, bool) { return "", true }}}
+		Permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}}
 }
 
 // own makes the session the talk's own and lets it go on.

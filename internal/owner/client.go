@@ -135,6 +135,13 @@ func (c *Client) Steer(ctx context.Context, in wire.Prompt) (out wire.Accepted, 
 	return out, err
 }
 
+// Approve answers the approval with this id. One that was answered before, or
+// whose call has ended, gives a *wire.Refusal with the code stale.
+func (c *Client) Approve(ctx context.Context, id string, in wire.Decision) (out wire.Accepted, err error) {
+	err = c.call(ctx, http.MethodPost, "approvals/"+url.PathEscape(id), in, &out)
+	return out, err
+}
+
 // Abort stops the run. Without one it returns a *wire.Refusal with the code
 // nothing_to_abort.
 func (c *Client) Abort(ctx context.Context) error {

@@ -51,6 +51,7 @@
 //	POST /sessions/ID/injections    wire.Injection → 202 wire.Accepted
 //	POST /sessions/ID/prompt        wire.Prompt    → 202 wire.Accepted; during a run it waits for a stop
 //	POST /sessions/ID/steer         wire.Prompt    → 202 wire.Accepted; goes with the next model call
+//	POST /sessions/ID/approvals/AP  wire.Decision  → 202 wire.Accepted; AP is the approval's id
 //	POST /sessions/ID/abort         {}             → 202 {}
 //	POST /sessions/ID/resume        {}             → 202 {}
 //	GET  /sessions/ID/state                        → 200 wire.SessionState

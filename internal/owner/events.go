@@ -43,6 +43,14 @@ func EventOf(p agent.Published) wire.Event {
 	if s := p.Settle; s != nil {
 		e.Reason, e.Detail, e.More, e.Adopted = string(s.Reason), s.Detail, s.More, s.Adopted
 	}
+	if p.Ask != nil {
+		a := askedOf(e.Entry, p.Ask, p.Args)
+		e.Asked = &a
+	}
+	if d := p.Answer; d != nil {
+		e.By = d.By
+		e.Asked = &wire.Approval{ID: d.Ask.String(), Run: e.Run, Call: d.Call, Tool: p.Tool, Digest: d.Digest, Choice: string(d.Choice), Reason: d.Reason}
+	}
 	if k := p.Skill; k != nil {
 		e.Skill = &wire.Skill{Name: k.Name, Type: k.Type, Digest: k.Digest}
 	}
@@ -50,6 +58,12 @@ func EventOf(p agent.Published) wire.Event {
 		e.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message, RetryAt: f.NotBefore}
 	}
 	return e
+}
+
+// askedOf maps an ask to its wire form; id is that of its entry.
+func askedOf(id string, a *transcript.Ask, args string) wire.Approval {
+	return wire.Approval{ID: id, Run: a.Run.String(), Call: a.Call, Tool: a.Tool, Args: ArgsOf(args), Digest: a.Digest,
+		Rule: a.Rule, Once: a.Once != ""}
 }
 
 // ArgsOf passes an object on and shows anything else as the text it is.

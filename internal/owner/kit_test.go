@@ -113,19 +113,21 @@ func (f toolsFunc) Run(ctx context.Context, c session.ToolCall, update func(stri
 // owned is a session that this process owns and serves.
 type owned struct {
 	*Server
-	agent *agent.Agent
-	store *memory
-	feed  *Feed
-	tools toolsFunc
-	idle  chan transcript.Reason // gets each end of a run
-	seen  func(agent.Published)  // called with each update, after the feed
+	agent  *agent.Agent
+	store  *memory
+	feed   *Feed
+	tools  toolsFunc
+	permit func(string, json.RawMessage) session.Judgement
+	idle   chan transcript.Reason // gets each end of a run
+	seen   func(agent.Published)  // called with each update, after the feed
 }
 
 const mark = "MARKMARKMARKMARK"
 
 // open brings an empty session to life; nobody listens yet.
 func open(epoch int, model modelFunc, with ...func(*owned)) *owned {
-	o := &owned{store: &memory{}, feed: NewFeed(epoch, mark), idle: make(chan transcript.Reason, 100)}
+	o := &owned{store: &memory{}, feed: NewFeed(epoch, mark), idle: make(chan transcript.Reason, 100),
+		permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}
 	o.store.entries = []transcript.Entry{
 		{ID: transcript.ID{Epoch: epoch, Seq: 1}, V: 1, Body: &transcript.Open{Segment: epoch, Why: transcript.OpenStart}},
 		{ID: transcript.ID{Epoch: epoch, Seq: 2}, V: 1, Body: &transcript.Session{Session: sessionID, Variant: "base", Mark: mark}}}
@@ -154,7 +156,7 @@ func (o *owned) start(model modelFunc) {
 	o.agent = agent.Start(agent.Config{State: s, Store: o.store, Model: model, Tools: o.tools, Publish: o.publish,
 		Env: func(now time.Time) session.Env {
 			return session.Env{Now: now, Tools: box, Prefix: prefix, Facts: session.FactsNow{Date: "2026-11-30"},
-				Permit: func(string, json.RawMessage) (string, bool) { return "", true }}
+				Permit: o.permit}
 		}})
 }
 

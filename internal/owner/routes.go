@@ -32,6 +32,8 @@ func routes(name string) (route, bool) {
 		return route{method: http.MethodPost, answer: (*Server).abort}, true
 	case "resume":
 		return route{method: http.MethodPost, answer: (*Server).resume}, true
+	case "approvals":
+		return route{method: http.MethodPost, arg: true, answer: (*Server).approve}, true
 	case "state":
 		return route{method: http.MethodGet, answer: (*Server).state}, true
 	case "receipts":
@@ -65,7 +67,7 @@ func (s *Server) route(r *http.Request) (rt route, arg string, err error) {
 
 func (s *Server) noPath(r *http.Request) error {
 	return refuse(http.StatusNotFound, wire.CodeNotFound, "",
-		"no path %q; there are /sessions/%s/ with injections, prompt, steer, abort, resume, state, events and receipts/ID", r.URL.Path, s.cfg.ID)
+		"no path %q; there are /sessions/%s/ with injections, prompt, steer, abort, resume, approvals/ID, state, events and receipts/ID", r.URL.Path, s.cfg.ID)
 }
 
 func (s *Server) inject(r *http.Request, _ string) (any, error) {
@@ -127,6 +129,28 @@ func (s *Server) command(r *http.Request, ev session.Event) (any, error) {
 	return none, err
 }
 
+func (s *Server) approve(r *http.Request, arg string) (any, error) {
+	var in wire.Decision
+	if err := decode(r, &in); err != nil {
+		return nil, err
+	}
+	id, err := transcript.ParseID(arg)
+	if err != nil {
+		return nil, refuse(http.StatusNotFound, wire.CodeNotFound, "", "no approval %q in session %s", arg, s.cfg.ID)
+	}
+	if in.Choice != string(transcript.ApprovalAllow) && in.Choice != string(transcript.ApprovalDeny) {
+		return nil, badField("choice", "choice is %q; want allow or deny", in.Choice)
+	}
+	if len(in.Reason) > maxReason {
+		return nil, badField("reason", "reason has %d bytes; at most %d are taken", len(in.Reason), maxReason)
+	}
+	reply, err := s.send(r, session.Approves{Ask: id, Choice: transcript.Choice(in.Choice), By: "user", Reason: in.Reason, Digest: in.Digest})
+	return wire.Accepted{Entry: reply.ID.String()}, err
+}
+
+// maxReason is how many bytes a person's reason may have.
+const maxReason = 4096
+
 // send hands an event to the session.
 func (s *Server) send(r *http.Request, ev session.Event) (session.Reply, error) {
 	reply, err := s.cfg.Session.Send(r.Context(), ev)
@@ -146,12 +170,15 @@ func notLive(err error) error {
 }
 
 func (s *Server) state(*http.Request, string) (any, error) {
-	out := wire.SessionState{Queue: []wire.Waiting{}}
+	out := wire.SessionState{Queue: []wire.Waiting{}, Approvals: []wire.Approval{}}
 	now := time.Now().UTC()
 	err := s.cfg.Session.View(func(st *session.State) {
 		out.Status, out.Tasks = string(st.Status(now)), *tasksOf(&st.Tasks)
 		if st.Run != nil {
 			out.Run = st.Run.ID.String()
+		}
+		for _, c := range st.Asks() {
+			out.Approvals = append(out.Approvals, askedOf(c.AskID.String(), c.Ask, c.Arguments))
 		}
 		for _, a := range st.Queue {
 			out.Queue = append(out.Queue, wire.Waiting{ID: a.AID, Kind: a.Inject, Class: string(a.Class), Entry: a.ID.String()})

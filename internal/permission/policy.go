@@ -172,7 +172,7 @@ func (p *Policy) Judge(tool string, args json.RawMessage) Verdict {
 	}
 	if worst == Allow && p.cfg.Ask == AskAlways && p.effects(tool, a) {
 		worst = Ask
-		findings = append(findings, finding{do: Ask, by: byAlways, why: "every call with effects is asked for", part: about(tool, a)})
+		findings = append(findings, finding{do: Ask, by: byAlways, why: "every call with effects is asked for"})
 	}
 	return p.verdict(tool, worst, findings)
 }
@@ -180,21 +180,6 @@ func (p *Policy) Judge(tool string, args json.RawMessage) Verdict {
 func unreadable(tool string, err error) Verdict {
 	return Verdict{Do: Deny, Rule: "default: arguments that can't be read",
 		Text: fmt.Sprintf("The arguments of %s can't be read: %v. Send the call again with one JSON object.", tool, err)}
-}
-
-// about shows what a call is about.
-func about(tool string, a arguments) string {
-	switch matchingOf(tool) {
-	case byWords:
-		return a.Command
-	case byPath:
-		return a.Path
-	case byTool:
-		return a.Server + "/" + a.Tool
-	case byName:
-		return a.Name
-	}
-	return ""
 }
 
 // effects reports whether a call can change something outside the session.

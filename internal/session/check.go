@@ -19,7 +19,7 @@ func (s *State) contradiction(e transcript.Entry) string {
 	case *transcript.Deliver:
 		return s.deliverFault(e.ID, b)
 	case *transcript.Resume, *transcript.Request, *transcript.Answer, *transcript.Fail,
-		*transcript.Intent, *transcript.Result, *transcript.Abort, *transcript.Settled:
+		*transcript.Ask, *transcript.Approval, *transcript.Intent, *transcript.Result, *transcript.Abort, *transcript.Settled:
 		if s.Run == nil {
 			return "there is no run"
 		}
@@ -40,11 +40,30 @@ func (s *State) contradiction(e transcript.Entry) string {
 		if c := s.call(b.Call); c.Intent != nil || c.Result != nil {
 			return "call " + b.Call + " has an intent or a result already"
 		}
+	case *transcript.Ask:
+		if c := s.call(b.Call); c.Ask != nil || c.Intent != nil || c.Result != nil {
+			return "call " + b.Call + " was asked for, started or ended already"
+		}
+	case *transcript.Approval:
+		return s.approvalFault(b)
 	case *transcript.Settled:
 		if s.open() > 0 {
 			return "calls before it have no result"
 		}
 		return s.otherRun(b.Run)
+	}
+	return ""
+}
+
+func (s *State) approvalFault(b *transcript.Approval) string {
+	c := s.call(b.Call)
+	switch {
+	case c.Ask == nil || c.AskID != b.Ask:
+		return "it answers ask " + quoteID(b.Ask) + ", and call " + b.Call + " has " + quoteID(c.AskID)
+	case c.Ask.Digest != b.Digest:
+		return "it approves other arguments than call " + b.Call + " has"
+	case (c.Approval != nil || c.Intent != nil || c.Result != nil) && !mutant("AnsweredTwice"):
+		return "call " + b.Call + " was answered, started or ended already"
 	}
 	return ""
 }

@@ -26,7 +26,9 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 // what should be running. Lines that start with "#" are comments. Verbs:
 //
 //	limits turns=N wall=D tokens=N window=N   set limits
-//	deny TOOL                                 refuse a tool by a rule
+//	deny TOOL · ask TOOL [once] · allow TOOL  what the rules say of a tool from now on
+//	form SCHEMA                               the final words must fit it
+//	approve ENTRY allow|deny [REASON]         a person answers an ask
 //	prompt ID TEXT · steer ID TEXT            a person speaks
 //	inject ID KIND TEXT                       an injection
 //	answer TEXT · length TEXT · filtered TEXT the model stops
@@ -84,7 +86,7 @@ type conversation struct {
 	s       *State
 	env     Env
 	last    Commit
-	denied  map[string]bool
+	rules   map[string]Judgement
 }
 
 func testDecls() []llm.Tool {
@@ -105,14 +107,21 @@ func newConversation(t testing.TB) *conversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conversation{t: t, denied: map[string]bool{}}
+	c := &conversation{t: t, rules: map[string]Judgement{}}
 	c.env = Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), Tools: box, Prefix: prefix,
 		Facts:  FactsNow{Date: "2026-11-30"},
-		Permit: func(tool string, _ json.RawMessage) (string, bool) { return "deny " + tool, !c.denied[tool] }}
+		Permit: c.permit}
 	c.store(&transcript.Open{Segment: 1, Why: transcript.OpenStart})
 	c.store(&transcript.Session{Session: "s1", Schema: 1, Variant: "base", Mark: "MARK", Workspace: "/w", Digests: prefix.Digests})
 	c.refold()
 	return c
+}
+
+func (c *conversation) permit(tool string, _ json.RawMessage) Judgement {
+	if j, ok := c.rules[tool]; ok {
+		return j
+	}
+	return Judgement{Do: Allow}
 }
 
 // store appends an entry that the disk writes itself.
@@ -139,7 +148,18 @@ func (c *conversation) do(line string) string {
 	case "limits":
 		return c.limits(rest)
 	case "deny":
-		c.denied[rest] = true
+		c.rules[rest] = Judgement{Do: Deny, Rule: "deny " + rest}
+	case "allow":
+		delete(c.rules, rest)
+	case "ask":
+		tool, once, _ := strings.Cut(rest, " ")
+		c.rules[tool] = Judgement{Do: Ask, Rule: "ask " + tool, Once: strings.Replace(once, "once", tool, 1)}
+	case "form":
+		form, err := NewAnswerForm([]byte(rest))
+		if err != nil {
+			return "  " + err.Error() + "\n"
+		}
+		c.env.Answer = form
 	case "date":
 		c.env.Facts.Date = rest
 	case "agents":
@@ -188,6 +208,13 @@ func (c *conversation) event(verb, rest string) Event {
 		n, name, typ := threeWords(rest)
 		return ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch, Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "body of " + name,
 			Skills: []transcript.SkillFact{{Name: name, Type: typ, Digest: "d-" + name}}}}
+	case "approve":
+		choice, reason, _ := strings.Cut(b, " ")
+		id, err := transcript.ParseID(a)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return Approves{Ask: id, Choice: transcript.Choice(choice), By: "user", Reason: reason}
 	case "abort":
 		return Aborts{By: "user"}
 	case "resume":
@@ -369,6 +396,10 @@ func describe(e transcript.Entry) string {
 			s += " wait " + b.NotBefore.Sub(e.Time).String()
 		}
 		return s
+	case *transcript.Ask:
+		return fmt.Sprintf("%s %s %s (%s)", k, b.Call, b.Tool, b.Rule)
+	case *transcript.Approval:
+		return fmt.Sprintf("%s of %s for %s: %s by %s", k, b.Ask, b.Call, b.Choice, b.By)
 	case *transcript.Intent:
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", k, b.Call, b.Tool, b.Lock))
 	case *transcript.Result:
@@ -441,7 +472,7 @@ func checkInvariants(t testing.TB, s *State, env Env) {
 	check(len(plan(s, env)) == 0, "plan of a planned state returns entries")
 	check(!s.asked() || (s.Run != nil && s.open() == 0 && len(s.Ctx) > 0 && s.Ctx[len(s.Ctx)-1].Msg.Role != llm.Assistant),
 		"a request stands without a run, beside an open call, or behind the model's own words")
-	check(s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit || len(Due(s, env)) > 0, "a run has nothing due")
+	check(s.Run == nil || s.Interrupted() || s.Why == transcript.OpenDeposit || len(Due(s, env)) > 0 || len(s.Asks()) > 0, "a run has nothing due and waits for nobody")
 	check(s.Run != nil || len(Due(s, env)) == 0, "something is due without a run")
 	pairs := map[string]int{}
 	for i, it := range s.Ctx {

@@ -85,6 +85,8 @@ func (c *commit) first(ev Event) {
 		c.resumes(ev)
 	case Aborts:
 		c.aborts(ev)
+	case Approves:
+		c.approves(ev)
 	case ModelDone:
 		c.modelDone(ev)
 	case ModelFailed:

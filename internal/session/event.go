@@ -24,6 +24,16 @@ type Resumes struct{ By string }
 // Aborts: someone asks that the run stops.
 type Aborts struct{ By, Why string }
 
+// Approves: a person answers an open ask. An answer to what isn't open (any
+// more) is refused as stale. Digest, if set, must be that of the arguments.
+type Approves struct {
+	Ask    transcript.ID
+	Choice transcript.Choice
+	By     string
+	Reason string // for the model; of a no
+	Digest string
+}
+
 // ModelDone: the model answered the request.
 type ModelDone struct {
 	Request  transcript.ID
@@ -52,6 +62,7 @@ func (Wake) event()        {}
 func (Arrives) event()     {}
 func (Resumes) event()     {}
 func (Aborts) event()      {}
+func (Approves) event()    {}
 func (ModelDone) event()   {}
 func (ModelFailed) event() {}
 func (ToolDone) event()    {}
@@ -65,10 +76,11 @@ type Env struct {
 	Limits Limits
 	Window int // the model's context window, tokens; 0: not known
 	Tools  *Toolbox
+	Answer *AnswerForm // nil: any words may end a run
 	Prefix Prefix
-	// Permit judges a call by the rules in force. rule names the rule that
-	// refused it.
-	Permit func(tool string, args json.RawMessage) (rule string, ok bool)
+	// Permit judges a call by the rules in force. Where nobody can answer an
+	// ask, it says Deny.
+	Permit func(tool string, args json.RawMessage) Judgement
 }
 
 // FactsNow are the present session facts.

@@ -91,7 +91,7 @@ func (s *State) foresee(entries []transcript.Entry) {
 type broken string
 
 func newBranch() Branch {
-	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}}
+	return Branch{Revisions: map[string]string{}, Told: map[transcript.FactsPart]string{}, Granted: map[string]bool{}}
 }
 
 // onPath marks the nodes between the root and the leaf. The leaf is the last
@@ -192,9 +192,14 @@ func Apply(s *State, e transcript.Entry) {
 		s.Fails, s.LastFail = s.Fails+1, b
 		s.Tries["turn"]++
 		s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+	case *transcript.Ask:
+		c := s.call(b.Call)
+		c.AskID, c.Ask = e.ID, b
+	case *transcript.Approval:
+		s.applyApproval(b)
 	case *transcript.Intent:
 		c := s.call(b.Call)
-		c.Intent, c.Epoch = b, e.ID.Epoch
+		c.Intent, c.IntentID = b, e.ID
 	case *transcript.Result:
 		s.applyResult(e.ID, b)
 	case *transcript.Abort:
@@ -295,6 +300,17 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	r.Answer = id
 }
 
+// applyApproval: a yes to a kind of calls that is asked for once is good from
+// now on.
+func (s *State) applyApproval(b *transcript.Approval) {
+	c := s.call(b.Call)
+	c.Approval = b
+	if b.Choice == transcript.ApprovalAllow && c.Ask.Once != "" {
+		s.Granted = cloneMap(s.Granted)
+		s.Granted[c.Ask.Once] = true
+	}
+}
+
 func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	c := s.call(b.Call)
 	if c.Result != nil {
@@ -309,6 +325,9 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	}
 	if b.Denied != "" {
 		s.Run.Denials = append(s.Run.Denials, Denial{c.ID, c.Name, b.Denied})
+	}
+	if b.Misfit {
+		s.Run.Misfits++
 	}
 	if b.Tasks != nil {
 		s.Tasks = *b.Tasks

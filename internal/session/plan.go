@@ -29,7 +29,7 @@ func plan(s *State, env Env) []transcript.Body {
 	case s.open() > 0:
 		return planBatch(s, env)
 	case s.Turn == ModelStopped && s.Run.Abort == nil:
-		return planStopped(s)
+		return planStopped(s, env)
 	case s.Turn == BatchEnded && s.Run.Abort == nil:
 		return planBatchEnded(s)
 	case s.stopReason(env) != "":
@@ -104,7 +104,7 @@ func planBatchEnded(s *State) []transcript.Body {
 }
 
 // planStopped: the model answered without calls.
-func planStopped(s *State) []transcript.Body {
+func planStopped(s *State, env Env) []transcript.Body {
 	r := s.Run
 	switch {
 	case s.stopped == llm.StopLength:
@@ -116,12 +116,20 @@ func planStopped(s *State) []transcript.Body {
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
-		return one(&transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
-			Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Nudge: true, Text: nudgeText})
+		return one(r.nudge(nudgeText))
 	case s.working():
 		return one(s.settle(transcript.NoYield, ""))
 	}
+	if fault := s.misfit(env, r.Text, r.Nudges); fault != "" {
+		return one(r.nudge(misfitText(fault, env.Answer)))
+	}
 	return one(s.settle(transcript.Done, ""))
+}
+
+// nudge is the core's own guidance to a model that stopped too early.
+func (r *Run) nudge(text string) *transcript.Arrive {
+	return &transcript.Arrive{AID: nudgePrefix + r.ID.String() + ":" + strconv.Itoa(r.Nudges+1),
+		Class: transcript.ClassSteer, Trusted: true, Inject: SystemGuidance, Nudge: true, Text: text}
 }
 
 // nudgePrefix begins the ids of the core's own reminders.

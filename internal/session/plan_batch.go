@@ -35,13 +35,29 @@ func planBatch(s *State, env Env) []transcript.Body {
 	if mutant("NoIntent") {
 		return nil
 	}
-	var intents []transcript.Body
+	return s.intents(env)
+}
+
+// intents are for all calls that may run. One whose lock key an earlier call
+// will take that still waits for its approval waits, too: calls on one path
+// keep the order of the request.
+func (s *State) intents(env Env) []transcript.Body {
+	var out []transcript.Body
+	held := map[string]bool{}
 	for i := range s.Calls {
-		if c := &s.Calls[i]; c.Open() && c.Intent == nil {
-			intents = append(intents, env.Tools.intent(c.Call, s.Header.Workspace))
+		c := &s.Calls[i]
+		if !c.Open() || c.Intent != nil {
+			continue
+		}
+		in := env.Tools.intent(c.Call, s.Header.Workspace)
+		switch {
+		case c.Asked():
+			held[in.Lock] = in.Lock != "" && !mutant("LockPassesAsk")
+		case !held[in.Lock]:
+			out = append(out, in)
 		}
 	}
-	return intents
+	return out
 }
 
 // refuseRest closes the calls beyond the first maxBatch.
@@ -55,10 +71,11 @@ func (s *State) refuseRest(from int) []transcript.Body {
 	return out
 }
 
-// closeCall returns the result of a call that needs no effect, or nil.
-func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
+// closeCall returns the result of a call that needs no effect, what its
+// approval needs, or nil.
+func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if c.Intent != nil {
-		if c.Epoch != s.Epoch && (stop || !c.Intent.Safe || mutant("SafeIgnored")) && !mutant("UnknownRerun") {
+		if c.IntentID.Epoch != s.Epoch && (stop || !c.Intent.Safe || mutant("SafeIgnored")) && !mutant("UnknownRerun") {
 			return unknown(c)
 		}
 		return nil // it is running, or will be
@@ -79,12 +96,18 @@ func (s *State) closeCall(c *Call, env Env, stop bool) *transcript.Result {
 	if stop {
 		return notRun(c, "the run was stopped before this call started")
 	}
-	if rule, ok := env.Permit(c.Name, args); !ok && !mutant("DeniedRuns") {
-		r := refuse(c, "not allowed: "+rule)
-		r.Denied = rule
+	if b := s.permission(c, args, env); b != nil {
+		return b
+	}
+	if fault := s.misfitting(c, args, env); fault != "" {
+		r := refuse(c, misfitText(fault, env.Answer)+"\nNothing was delivered.")
+		r.Misfit = true
 		return r
 	}
-	return s.coreResult(c, args)
+	if r := s.coreResult(c, args); r != nil && !c.Asked() {
+		return r
+	}
+	return nil
 }
 
 // cutAnswer reports whether the open batch came from an answer that the
@@ -148,11 +171,16 @@ func blocks(args json.RawMessage) bool {
 	return json.Unmarshal(args, &a) == nil && a.BlockOnUser
 }
 
+// argsDigest is the digest of a call's arguments as the model sent them.
+func argsDigest(c llm.Call) string {
+	sum := sha256.Sum256([]byte(c.Arguments))
+	return hex.EncodeToString(sum[:])
+}
+
 // intent makes the intent entry of a valid call.
 func (t *Toolbox) intent(c llm.Call, workspace string) *transcript.Intent {
 	spec := t.byName[c.Name]
-	sum := sha256.Sum256([]byte(c.Arguments))
-	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: hex.EncodeToString(sum[:]), Safe: spec.Safe}
+	in := &transcript.Intent{Call: c.ID, Tool: c.Name, Digest: argsDigest(c), Safe: spec.Safe}
 	if spec.LockPath {
 		in.Lock = lockKey(c.Arguments, workspace)
 	}

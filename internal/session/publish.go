@@ -30,6 +30,8 @@ type Update struct {
 	Skill  *transcript.SkillFact
 	Msg    *transcript.UserMessage
 	By     string
+	Ask    *transcript.Ask
+	Answer *transcript.Approval
 	At     time.Time
 }
 
@@ -47,6 +49,8 @@ const (
 	AgentEnd         = "agent_end"             // Settle
 	AgentSettled     = "agent_settled"         // Settle; idle if !Settle.More
 	Injected         = "injection"             // Inject, Parts: an injection was delivered
+	Asks             = "approval_requested"    // Call, Tool, Args, Ask; Entry is the approval's id
+	Answered         = "approval_answered"     // Call, Tool, Answer
 	Yielded          = "yield"                 // Msg: the run ends with this message
 	Progress         = "progress"              // Msg: a message to the user, the run goes on
 	Todo             = "todo"                  // Tasks
@@ -83,6 +87,11 @@ func updates(s *State, e transcript.Entry) []Update {
 	case *transcript.Fail:
 		p.add(Update{Type: MessageDiscarded})
 		p.add(Update{Type: Failure, Fail: b})
+	case *transcript.Ask:
+		c := s.call(b.Call)
+		p.add(Update{Type: Asks, Call: c.ID, Tool: c.Name, Args: c.Arguments, Ask: b})
+	case *transcript.Approval:
+		p.add(Update{Type: Answered, Call: b.Call, Tool: s.call(b.Call).Name, Answer: b})
 	case *transcript.Intent:
 		p.toolStart(s.call(b.Call))
 	case *transcript.Result:

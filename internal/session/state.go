@@ -78,7 +78,8 @@ type Branch struct {
 	Skills    []transcript.SkillFact // in force, oldest first
 	Revisions map[string]string      // file revisions that the model knows
 	Told      map[transcript.FactsPart]string
-	Date      string // the date the model was told last
+	Date      string          // the date the model was told last
+	Granted   map[string]bool // kinds of calls that a person said yes to for the session
 }
 
 // Item is one message of the context with the entry that owns it.
@@ -97,6 +98,7 @@ type Run struct {
 	Turns   int           // answers
 	Cut     int           // answers in a row that were cut in the middle of a call
 	Nudges  int
+	Misfits int // yields that were sent back for their form
 	Usage   llm.Usage
 	Abort   *Stopping
 
@@ -132,9 +134,12 @@ type Hold struct {
 // Call is a call of the newest batch.
 type Call struct {
 	llm.Call
-	Intent *transcript.Intent
-	Epoch  int // of the intent
-	Result *transcript.Result
+	AskID    transcript.ID // of Ask
+	Ask      *transcript.Ask
+	Approval *transcript.Approval
+	IntentID transcript.ID // of Intent; its epoch is the owner's who may run it
+	Intent   *transcript.Intent
+	Result   *transcript.Result
 }
 
 // Open reports whether the call has no result.
@@ -151,6 +156,7 @@ const (
 	Interrupted Status = "interrupted"
 	Answering   Status = "answering"
 	ToolsRun    Status = "tools running"
+	Asking      Status = "awaiting approval"
 	Retrying    Status = "retrying"
 	Aborting    Status = "aborting"
 )
@@ -168,6 +174,8 @@ func (s *State) Status(now time.Time) Status {
 		return Interrupted
 	case s.Run.Abort != nil:
 		return Aborting
+	case s.open() > 0 && len(s.Asks()) == s.open():
+		return Asking
 	case s.open() > 0:
 		return ToolsRun
 	case s.backingOff(now):
@@ -229,6 +237,7 @@ func (s *State) Clone() *State {
 	w.Tries = cloneMap(s.Tries)
 	w.Revisions = cloneMap(s.Revisions)
 	w.Told = cloneMap(s.Told)
+	w.Granted = cloneMap(s.Granted)
 	w.Ctx = append([]Item(nil), s.Ctx...)
 	w.Skills = append([]transcript.SkillFact(nil), s.Skills...)
 	return w

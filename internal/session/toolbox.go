@@ -146,7 +146,7 @@ func (t *Toolbox) check(c llm.Call) (json.RawMessage, error) {
 		return nil, spec.explain("the arguments are not valid JSON: " + err.Error())
 	}
 	if err := spec.schema.Validate(doc); err != nil {
-		return nil, spec.explain(violations(err))
+		return nil, spec.explain("the arguments break the schema:\n- " + strings.Join(violations(err, "arguments"), "\n- "))
 	}
 	return json.RawMessage(raw), nil
 }
@@ -175,11 +175,12 @@ func jsonFault(raw string) string {
 	return "text follows the object"
 }
 
-// violations lists each violation of a schema on a line: place and reason.
-func violations(err error) string {
+// violations lists the violations of a schema: place and reason. whole names
+// the value.
+func violations(err error, whole string) []string {
 	var v *jsonschema.ValidationError
 	if !errors.As(err, &v) {
-		return err.Error()
+		return []string{err.Error()}
 	}
 	var lines []string
 	for _, unit := range v.BasicOutput().Errors {
@@ -188,14 +189,14 @@ func violations(err error) string {
 		}
 		at := unit.InstanceLocation
 		if at == "" {
-			at = "arguments"
+			at = whole
 		}
 		lines = append(lines, at+": "+unit.Error.String())
 	}
 	if len(lines) == 0 {
-		return err.Error()
+		return []string{err.Error()}
 	}
-	return "the arguments break the schema:\n- " + strings.Join(lines, "\n- ")
+	return lines
 }
 
 // lockKey is the key under which two calls on one path run one after the

@@ -8,11 +8,12 @@ import (
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
-// level: what runs is what is due, and a run that may go on has something due.
+// level: what runs is what is due, and a run that may go on has something due
+// or waits for a person.
 func (w *world) level() {
 	s := w.actor.State
 	due := session.Due(s, w.environment())
-	if s.Run != nil && !s.Interrupted() && s.Why != transcript.OpenDeposit && len(due) == 0 {
+	if s.Run != nil && !s.Interrupted() && s.Why != transcript.OpenDeposit && len(due) == 0 && len(s.Asks()) == 0 {
 		w.violated("life: run %s goes on and nothing is due", s.Run.ID)
 	}
 	wanted := map[string]bool{}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -78,9 +77,9 @@ func (k *Kit) world(seed uint64, opt Options, totals *Totals) *world {
 	w.disk = &disk{w: w}
 	w.odds = draw(w)
 	w.env = session.Env{Tools: k.tools, Prefix: k.prefix, Facts: session.FactsNow{Date: "2026-11-30"}, Limits: w.odds.limits,
-		Permit: func(tool string, _ json.RawMessage) (string, bool) { return "not " + tool, tool != w.odds.denied }}
+		Permit: w.permit}
 	w.rec.Limits = audit.Limits{Turns: w.odds.limits.Turns, Tokens: w.odds.limits.Tokens, Wall: w.odds.limits.Wall}
-	w.rec.Denied = w.odds.denied
+	w.rec.Denied, w.rec.Asked, w.rec.AskedOnce = w.odds.denied, w.odds.asked, w.odds.once
 	for _, d := range k.tools.Decls {
 		w.rec.Tools = append(w.rec.Tools, d.Name)
 	}
@@ -122,6 +121,8 @@ func (w *world) turn() {
 		w.post(w.write(w.injection()), w.write("steer"))
 	case "again":
 		w.again()
+	case "approve":
+		w.approve()
 	case "abort":
 		w.abort()
 	case "resume":
@@ -179,6 +180,7 @@ func (w *world) finish() {
 		case s.Interrupted():
 			w.post(w.write("prompt"))
 		case s.Run != nil:
+			w.approve()
 			w.advance(time.Second)
 			w.work()
 		case w.roll(0.3) && n < 300:

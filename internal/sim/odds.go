@@ -18,6 +18,8 @@ type odds struct {
 	resume  float64 // after a crash
 	sample  float64 // of the commits that are checked closely
 	denied  string
+	asked   string // a tool that asks; "" for none
+	once    bool   // a yes to it is good for the session
 	limits  session.Limits
 
 	acts, classes, model, tools, failures []choice
@@ -59,6 +61,10 @@ func draw(w *world) odds {
 	}
 	if w.roll(0.2) {
 		o.denied = "edit"
+	}
+	if w.roll(0.35) {
+		o.asked, o.once = []string{"bash", "read", "write", "todo"}[w.rng.IntN(4)], w.roll(0.4)
+		o.acts = append(o.acts, choice{25, "approve"})
 	}
 	o.limits = limits(w)
 	return o

@@ -113,12 +113,12 @@ func expected() map[string]string {
 		"opens":  "start, wake, deposit",
 		"settles": "done, yield, no_yield, length, content_filter, aborted, interrupted, error, incomplete, limit, crash_loop, " +
 			"context_overflow",
-		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, intent, result, abort, settled",
+		"entries":   "open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, intent, result, abort, settled",
 		"delivered": "prompt, steer, answer, follow, next",
 		"events": "timer, upgrade, facts, deposit, resume, abort, conflict, repeated, sent again, close, long wait, shared write, " +
-			"late answer, late tool report, model answer, model failure, tool report",
+			"approval, stale approval, late answer, late tool report, model answer, model failure, tool report",
 		"cases": "superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, deaf tool, cut call, " +
-			"bad call, denied call, yield beside calls, safe tool again, abort during tools, abort during the answer, " +
+			"bad call, denied call, approved, refused by a person, granted before, yield beside calls, safe tool again, abort during tools, abort during the answer, " +
 			"abort of an interrupted run, waits at the end, facts session, facts date, facts agents, " +
 			"fail retry, fail incomplete, fail fatal, fail overflow, hold lifted: yield, hold lifted: aborted, hold lifted: error, " +
 			"hold lifted: incomplete, hold lifted: limit, hold lifted: crash_loop, hold lifted: context_overflow",

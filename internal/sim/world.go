@@ -32,6 +32,7 @@ type world struct {
 	effects []*effect // of the present owner, in the order of their start
 	letters []*letter // what people and services want to say
 	said    int
+	asks    []session.Approves // that were open once, for people to answer
 
 	rec   audit.Record
 	steps []string

@@ -63,6 +63,10 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, true, func() Body { return new(Fail) }}, true
 	case "intent":
 		return kindInfo{k, true, func() Body { return new(Intent) }}, true
+	case "ask":
+		return kindInfo{k, true, func() Body { return new(Ask) }}, true
+	case "approval":
+		return kindInfo{k, true, func() Body { return new(Approval) }}, true
 	case "result":
 		return kindInfo{k, true, func() Body { return new(Result) }}, true
 	case "abort":
@@ -85,6 +89,8 @@ func (*Request) kind() Kind   { return "request" }
 func (*Answer) kind() Kind    { return "assistant" }
 func (*Fail) kind() Kind      { return "fail" }
 func (*Intent) kind() Kind    { return "intent" }
+func (*Ask) kind() Kind       { return "ask" }
+func (*Approval) kind() Kind  { return "approval" }
 func (*Result) kind() Kind    { return "result" }
 func (*Abort) kind() Kind     { return "abort" }
 func (*Settled) kind() Kind   { return "settled" }
@@ -102,6 +108,8 @@ func (*Request) node() bool   { return true }
 func (*Answer) node() bool    { return true }
 func (*Fail) node() bool      { return true }
 func (*Intent) node() bool    { return true }
+func (*Ask) node() bool       { return true }
+func (*Approval) node() bool  { return true }
 func (*Result) node() bool    { return true }
 func (*Abort) node() bool     { return true }
 func (*Settled) node() bool   { return true }

@@ -17,8 +17,8 @@
 //   - session records belong to the session on all branches and are folded
 //     in log order: open, session, arrive, leaf, label;
 //   - nodes have a parent and are folded along the path from the root to the
-//     leaf: facts, deliver, resume, request, assistant, fail, intent, result,
-//     abort, settled.
+//     leaf: facts, deliver, resume, request, assistant, fail, ask,
+//     approval, intent, result, abort, settled.
 //
 // Compatibility: a kind that this build doesn't know is kept (Unknown) and
 // has no effect; an unknown field of a known body is ignored; a line with a

@@ -288,6 +288,36 @@ type Intent struct {
 	Lock   string `json:"lock,omitempty"` // at most one open intent of a key runs
 }
 
+// Ask says that a call waits for a person's approval. The entry's id is the
+// approval's id.
+type Ask struct {
+	Run    ID     `json:"run"`
+	Call   string `json:"call"`
+	Tool   string `json:"tool"`
+	Digest string `json:"digest"`         // SHA-256 of the arguments, hex
+	Rule   string `json:"rule"`           // that asks
+	Once   string `json:"once,omitempty"` // kind of call for which a yes is good for the session
+}
+
+// Choice is a person's answer to an ask.
+type Choice string
+
+// The choices.
+const (
+	ApprovalAllow Choice = "allow"
+	ApprovalDeny  Choice = "deny"
+)
+
+// Approval answers an ask, once.
+type Approval struct {
+	Ask    ID     `json:"ask"`
+	Call   string `json:"call"`
+	Digest string `json:"digest"` // of the arguments that were approved
+	Choice Choice `json:"choice"`
+	By     string `json:"by"`               // user, or rules: they have come to allow it
+	Reason string `json:"reason,omitempty"` // a person's words for the model
+}
+
 // Outcome of a call.
 type Outcome string
 
@@ -329,6 +359,7 @@ type Result struct {
 	Terminate bool         `json:"terminate,omitempty"` // the run should end with this batch
 	Denied    string       `json:"denied,omitempty"`    // the rule that refused the call
 	NotRun    bool         `json:"notRun,omitempty"`    // the tool was never started
+	Misfit    bool         `json:"misfit,omitempty"`    // of message_user: the final words must have another form
 	Tasks     *TaskList    `json:"tasks,omitempty"`
 	Message   *UserMessage `json:"message,omitempty"`
 }

@@ -61,6 +61,7 @@ func (a *auditor) intent(e *entry) {
 	case lock && b.Lock != path || !lock && b.Lock != "":
 		a.fail("call", e.ID, "the lock key is %q", b.Lock)
 	}
+	a.permitted(e, c)
 	c.intent = e
 }
 
@@ -137,7 +138,11 @@ func (a *auditor) notRun(e *entry, c *call) {
 	if c.intent != nil || b.Outcome != "error" || b.Message != nil || b.Tasks != nil || b.Terminate {
 		a.fail("call", e.ID, "%s isn't run, but it has an intent, facts or the outcome %s", c.id, b.Outcome)
 	}
-	if b.Denied != "" && c.name != a.rec.Denied {
+	refused := c.approval != nil && c.approval.Raw.Choice == "deny"
+	if refused && b.Denied != "" {
+		a.stats.Cases["refused by a person"]++
+	}
+	if b.Denied != "" && c.name != a.rec.Denied && !refused {
 		a.fail("call", e.ID, "%s was refused by a rule for %s", c.name, a.rec.Denied)
 	}
 	switch {
@@ -160,6 +165,7 @@ func (a *auditor) blocks(c *call) bool {
 // core: the result of a core tool is its whole effect.
 func (a *auditor) core(e *entry, c *call) {
 	b := e.Raw
+	a.permitted(e, c)
 	switch {
 	case a.cut || a.bad(c) || c.intent != nil:
 		a.fail("call", e.ID, "%s was carried out and must not be", c.id)

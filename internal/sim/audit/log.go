@@ -63,6 +63,9 @@ type body struct {
 	Digest    string          `json:"digest"`
 	Safe      bool            `json:"safe"`
 	Lock      string          `json:"lock"`
+	Ask       string          `json:"ask"`
+	Choice    string          `json:"choice"`
+	By        string          `json:"by"`
 	Outcome   string          `json:"outcome"`
 	Terminate bool            `json:"terminate"`
 	NotRun    bool            `json:"notRun"`

@@ -28,6 +28,7 @@ type model struct {
 	fails    int
 	lastFail *entry
 	tasks    taskList
+	granted  bool   // a yes to what asks is good from now on
 	wants    []want // the messages of the context, as they should be
 	atReq    map[string]int
 	lists    map[int]*entry // by revision, the result that wrote the task list
@@ -57,6 +58,7 @@ type run struct {
 
 type call struct {
 	id, name, args string
+	ask, approval  *entry
 	intent, result *entry
 	answer         *entry
 	run            *run
@@ -137,6 +139,10 @@ func (a *auditor) entry(e *entry) {
 		a.answer(e)
 	case "fail":
 		a.failed(e)
+	case "ask":
+		a.ask(e)
+	case "approval":
+		a.approval(e)
 	case "intent":
 		a.intent(e)
 	case "result":

@@ -16,7 +16,10 @@ type Record struct {
 	Limits   Limits
 	Tools    []string // all tool names that exist
 	Denied   string   // a tool that a rule refuses; "" for none
+	Asked    string   // a tool that asks; "" for none
 	Grace    time.Duration
+
+	AskedOnce bool // a yes to Asked is good from then on
 }
 
 // Segment is the bytes of an owner's file.
@@ -48,6 +51,7 @@ type SeenKind int
 // ended at that moment.
 const (
 	Acked     SeenKind = iota // an arrival was answered: AID, Text, Entry, Again, Conflict
+	Decided                   // an answer to an ask was accepted: Entry, AID is the ask, Text the choice, Conflict: for other arguments
 	AbortTold                 // an abort was accepted: From is the last seq before it
 	Published                 // an update was published: Entry
 	Sent                      // a request was sent: Entry, Messages

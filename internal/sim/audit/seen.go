@@ -57,6 +57,8 @@ func (a *auditor) checkSeen() {
 		switch s := &a.rec.Seen[i]; s.Kind {
 		case Acked:
 			a.acked(s)
+		case Decided:
+			a.decided(s)
 		case AbortTold:
 			a.abortTold(s)
 		case Published:

@@ -60,13 +60,14 @@ func (c *runCmd) Run(a *app) error {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
 	catchPipe()
+	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
 	db, life, err := a.openRuns()
 	if err != nil {
-		return err
+		return r.failed(err)
 	}
 	defer db.Close()
 	defer life.Close()
-	r := &flowing{app: a, db: db, out: newRunPrinter(a, c.JSON)}
+	r.db = db
 	conf := a.newHost(db, life).Config
 	conf.Observe = r.observe
 	r.host = host.NewRuns(conf)
@@ -99,7 +100,7 @@ type flowing struct {
 
 // failed ends a command whose run couldn't be carried on.
 func (r *flowing) failed(err error) error {
-	if r.id != "" && r.out.json && codeOf(err) != exitUsage {
+	if r.out.json && codeOf(err) != exitUsage {
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: "error",
 			Error: &wire.Error{Message: err.Error()}}, "")
 	}
@@ -162,6 +163,13 @@ func (r *flowing) start(c *runCmd) error {
 	input, err := c.input(r.app, def)
 	if err != nil {
 		return err
+	}
+	home, err := r.app.home()
+	if err != nil {
+		return err
+	}
+	if within(home.Dir(), r.app.cwd) && !isFiles(home.Dir(), r.app.cwd) {
+		return usagef("the folder %s is gamma's own data, which no workflow works on: run it in another folder", r.app.cwd)
 	}
 	for i := range def.Graph.Nodes {
 		if n := &def.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {

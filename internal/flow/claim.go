@@ -26,6 +26,10 @@ func (ev Claim) decide(c *commit) {
 	case r.Status == Parked:
 		c.add(Fact{Kind: KindUnparked, Now: c.env.Now})
 	}
+	if r.Status == Queued && r.Pause && !mutant("PauseIgnored") {
+		c.add(Fact{Kind: KindPaused, Node: r.Next}) // asked for while it was parked
+		return
+	}
 	if r.Status == Queued && r.Next != "" {
 		c.enter(r.Next, false)
 		return

@@ -78,5 +78,12 @@ func definitions(t *testing.T) map[string]*w.Definition {
 	middle := define("middle", m, w.Exits(m, w.Leave{left: m, right: end}), exit)
 	k := w.Include("k", middle, func(*w.Ctx) value { return value{} })
 	define("outer", k, w.Exits(k, w.Leave{exit: compute("last")}))
+
+	spin, over := compute("spin"), compute("over")
+	around := compute("around")
+	finish := w.ExitAt("done", over)
+	turning := define("turning", spin, w.Switch(spin, "$.passed", w.Cases{"true": over, "false": around}), w.Then(around, spin), finish, w.MaxSteps(4))
+	t1 := w.Include("t", turning, func(*w.Ctx) value { return value{} })
+	define("mounted", t1, w.Exits(t1, w.Leave{finish: compute("fin")}))
 	return out
 }

@@ -29,10 +29,12 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 		}
 		if c != nil {
 			run, err := h.carry(ctx, *c)
-			if err == nil || !errors.Is(err, runner.ErrLost) {
-				if err != nil || h.stands(run) || ctx.Err() != nil {
-					return run, err
-				}
+			switch {
+			case errors.Is(err, runner.ErrLost):
+			case err != nil: // who tries again shall not have to wait for the lease
+				return run, errors.Join(err, h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token))
+			case h.stands(run) || ctx.Err() != nil:
+				return run, nil
 			}
 			continue
 		}

@@ -342,3 +342,41 @@ func TestW13_LifeEndsWithItsProcess(t *testing.T) {
 		t.Error("the file of a dead holder is kept")
 	}
 }
+
+func TestR4_OneBadRunDoesntStopTheOthers(t *testing.T) {
+	p := newPlace(t)
+	p.define("good", say("a", "x"))
+	p.define("bad", say("a", "x"))
+	h := p.host("h1")
+	bad := p.start(h, "bad")
+	good := p.start(h, "good")
+	conf := h.Config
+	find := conf.Find
+	conf.Find = func(d store.Definition) (*w.Definition, error) {
+		if d.Name == "bad" {
+			panic("a broken invariant")
+		}
+		return find(d)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	told := make(chan string, 10)
+	conf.Trouble = func(run string, err error) { told <- run + " " + err.Error() }
+	done := make(chan error)
+	go func() { done <- host.NewRuns(conf).Work(ctx, 1) }()
+	if got := <-told; got != bad+" run "+bad+": panic: a broken invariant" {
+		t.Errorf("got %q", got)
+	}
+	for range time.Tick(10 * time.Millisecond) {
+		if r, _, err := p.db.Load(t.Context(), good); err != nil || r.Status == flow.Completed {
+			break
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := h.Drive(t.Context(), good, nil); err != nil {
+		t.Error(err)
+	}
+}

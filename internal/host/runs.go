@@ -32,6 +32,9 @@ type Config struct {
 	// Dead reports whether a holder's process is known to be dead; nil: that is
 	// never known.
 	Dead func(holder string) bool
+	// Trouble is told of a run that couldn't be carried on, so that one such
+	// run doesn't keep Work from the others; nil: nobody listens.
+	Trouble func(run string, err error)
 	// Observe is told of each commit that this host makes while it holds a
 	// claim; nil: nobody listens.
 	Observe func(run string, before *flow.Run, c *flow.Commit)
@@ -147,8 +150,18 @@ func (h *Runs) hunt(run string) store.Hunt {
 	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(runner.Lease).UnixMilli()}
 }
 
-// carry carries out a run that was claimed, and returns how it stands then.
-func (h *Runs) carry(ctx context.Context, c store.Claimed) (*flow.Run, error) {
+// carry carries out a run that was claimed, and returns how it stands then. A
+// broken invariant of the engine ends the run's turn here, not the process.
+func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
+		}
+	}()
+	return h.carryOn(ctx, c)
+}
+
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) {
 	run, info, err := h.Store.Load(ctx, c.Run)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.Run, err)
@@ -177,8 +190,8 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (*flow.Run, error) {
 		conf.Observe = func(before *flow.Run, commit *flow.Commit) { h.Observe(c.Run, before, commit) }
 	}
 	out, err := runner.Drive(ctx, conf)
-	if cl.kept && !errors.Is(err, runner.ErrLost) {
-		err = errors.Join(err, h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token))
+	if cl.kept && err == nil {
+		err = h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token)
 	}
 	return out, err
 }
@@ -211,10 +224,11 @@ func (h *Runs) definition(ctx context.Context, key string) (*workflow.Definition
 }
 
 // Work claims and carries out runs until its context ends, at most parallel at
-// once, and fires timers. Runs that are carried out then are parked.
+// once, and fires timers. Runs that are carried out then are parked. A run that
+// can't be carried on keeps its claim, so that it is tried again only when the
+// lease has run out. The error is that of a store that can't be used.
 func (h *Runs) Work(ctx context.Context, parallel int) error {
 	slots := make(chan struct{}, parallel)
-	failed := make(chan error, 1)
 	defer func() {
 		for range parallel {
 			slots <- struct{}{} // all have ended
@@ -226,8 +240,6 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-failed:
-			return err
 		case slots <- struct{}{}:
 		}
 		c, err := h.next(ctx)
@@ -244,11 +256,8 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 		}
 		go func() {
 			defer func() { <-slots }()
-			if _, err := h.carry(ctx, *c); err != nil && !errors.Is(err, runner.ErrLost) {
-				select {
-				case failed <- fmt.Errorf("run %s: %w", c.Run, err):
-				default:
-				}
+			if _, err := h.carry(ctx, *c); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
+				h.Trouble(c.Run, err)
 			}
 		}()
 	}

@@ -102,7 +102,7 @@ func (k *worker) decide(ev flow.Event, consumed string) bool {
 	c := flow.Decide(k.graph(), k.run, ev, k.env())
 	if c.Refused != nil {
 		if consumed != "" {
-			k.w.db.drop(consumed)
+			k.w.db.drop(k.run.ID, consumed)
 		}
 		return true
 	}

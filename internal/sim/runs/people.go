@@ -12,7 +12,7 @@ func (w *world) visit(id string, ev flow.Event, session bool) {
 	if r.lease > w.now && w.off != "store.VisitUnfenced" {
 		if _, timer := ev.(flow.Fire); !timer && w.n(10) < 7 {
 			w.signalsLeft++
-			w.db.signals = append(w.db.signals, sig{id, fmt.Sprint("s", w.signalsLeft), ev})
+			w.db.leave(id, fmt.Sprint("s", w.signalsLeft), ev)
 		}
 		return
 	}

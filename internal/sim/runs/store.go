@@ -2,6 +2,8 @@ package runs
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 )
@@ -43,9 +45,25 @@ type sig struct {
 	ev      flow.Event
 }
 
+// op is a write that the store has accepted, for a replay on a real one.
+type op struct {
+	kind     string // claim, commit, renew, release, own, leave, drop
+	run, id  string // id: of the signal or the session
+	by       []string
+	graph    *flow.Graph
+	before   *flow.Run
+	commit   flow.Commit
+	token    int64
+	now      int64
+	until    int64
+	consumed string
+	event    flow.Event
+}
+
 // database is the store in memory.
 type database struct {
 	w         *world
+	journal   []op // kept if the world is asked to
 	rows      map[string]*row
 	decisions map[string]*decision
 	outbox    []*note
@@ -74,6 +92,7 @@ func (d *database) claim(by map[string]bool, now int64) (string, int64, int64) {
 	best.token++
 	best.slot = best.Session != ""
 	best.leaseWas, best.lease = best.lease, now+lease
+	d.note(op{kind: "claim", run: best.ID, by: slices.Sorted(maps.Keys(by)), token: best.token, now: now, until: best.lease})
 	return best.ID, best.token, best.leaseWas
 }
 
@@ -115,8 +134,9 @@ func (d *database) write(g *flow.Graph, before *flow.Run, c *flow.Commit, token,
 	d.project(r, c.Next, rows, token == 0, slot)
 	r.log = append(r.log, commit{flow.Stored{Seq: c.Next.Seq, Facts: c.Facts}, string(c.Output)})
 	d.others(r, c, rows)
+	d.note(op{kind: "commit", run: r.ID, graph: g, before: before, commit: *c, token: token, now: now, until: r.lease, consumed: consumed})
 	if consumed != "" && d.w.off != "store.SignalKept" {
-		d.drop(consumed)
+		d.remove(consumed)
 	}
 	d.w.committed(g, r, before, c, token)
 	return true
@@ -172,7 +192,31 @@ func (d *database) others(r *row, c *flow.Commit, rows flow.RowSet) {
 	}
 }
 
-func (d *database) drop(id string) {
+func (d *database) note(o op) {
+	if d.w.keep {
+		d.journal = append(d.journal, o)
+	}
+}
+
+// leave leaves a signal.
+func (d *database) leave(run, id string, ev flow.Event) {
+	d.signals = append(d.signals, sig{run, id, ev})
+	d.note(op{kind: "leave", run: run, id: id, event: ev, now: d.w.now})
+}
+
+// drop removes a signal that changes nothing.
+func (d *database) drop(run, id string) {
+	d.note(op{kind: "drop", run: run, id: id})
+	d.remove(id)
+}
+
+// own stores a session's token.
+func (d *database) own(session string, token int64) {
+	d.sessions[session] = token
+	d.note(op{kind: "own", id: session, token: token})
+}
+
+func (d *database) remove(id string) {
 	for i, s := range d.signals {
 		if s.id == id {
 			d.signals = append(d.signals[:i:i], d.signals[i+1:]...)
@@ -198,6 +242,7 @@ func (d *database) renew(run string, token, now int64) bool {
 		return false
 	}
 	r.lease = now + lease
+	d.note(op{kind: "renew", run: run, token: token, now: now, until: r.lease})
 	return true
 }
 
@@ -205,6 +250,7 @@ func (d *database) release(run string, token int64) {
 	if r := d.rows[run]; r.token == token {
 		r.lease = 0
 	}
+	d.note(op{kind: "release", run: run, token: token})
 }
 
 // equal compares the projection with the fold of the events.

@@ -24,6 +24,7 @@ type world struct {
 	now    int64
 	log    []string // of a replay
 	loud   bool
+	keep   bool // the journal of the store's writes
 
 	db       *database
 	hosts    []*host
@@ -139,7 +140,7 @@ func (w *world) open(s *session, h *host) {
 	o := &owned{s: s, host: h, token: s.token, turns: map[string]*turn{}}
 	s.owner, h.live[s.id] = o, o
 	w.logf("%s is live on %s, token %d", s.id, h.name, s.token)
-	w.db.sessions[s.id] = s.token
+	w.db.own(s.id, s.token)
 	h.pros = append(h.pros, spawn(s.id+"@"+h.name, func(y pause) {
 		defer func() {
 			if h.live[s.id] == o {

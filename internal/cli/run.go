@@ -246,7 +246,7 @@ func (r *flowing) drive() error {
 	defer stop()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
-			r.out.notice("process %s carries the run out, or did until it was killed; waiting for it, at most until %s", host.PID(holder), until.Local().Format("15:04:05"))
+			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
 		})
 		if err != nil {
 			return err

@@ -80,6 +80,10 @@ func (ev Started) decide(c *commit) {
 		c.end(Failed, "input", ev.Fault)
 		return
 	}
+	if why := unsound(ev.Input); why != "" {
+		c.end(Failed, "input", "input: "+why)
+		return
+	}
 	c.Output = ev.Input
 	c.add(Fact{Kind: KindStarted, Title: ev.Title})
 	c.enter(c.g.Start, false)

@@ -60,6 +60,9 @@ func (ev Answer) output(n *workflow.Node) (workflow.JSON, string) {
 		if len(ev.Value) == 0 {
 			return nil, "the checkpoint wants a value (JSON)"
 		}
+		if why := unsound(ev.Value); why != "" {
+			return nil, "the answer doesn't fit: " + why
+		}
 		broken, err := workflow.Violations(n.Expect().Schema, ev.Value)
 		if err != nil {
 			return nil, err.Error()

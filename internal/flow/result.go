@@ -23,6 +23,12 @@ func (ev Result) decide(c *commit) {
 		return
 	}
 	c.Receipt = ev.Receipt
+	if ev.Outcome == OK {
+		if why := unsound(ev.Output); why != "" {
+			c.finish(FailedAttempt, "output", "output: "+why, nil)
+			return
+		}
+	}
 	if n.NodeType == workflow.TypeNotify && ev.Outcome == OK {
 		if why := badNotice(c.Next, unquote(ev.Output)); why != "" {
 			c.finish(FailedAttempt, "notification", why, nil)
@@ -135,6 +141,8 @@ func (ev StepDone) decide(c *commit) {
 // Escape.
 func (c *commit) submitted(ev StepDone) {
 	switch {
+	case ev.Outcome.Output != nil && unsound(ev.Outcome.Output) != "":
+		c.finish(FailedAttempt, "output", "submission: "+unsound(ev.Outcome.Output), nil)
 	case ev.Outcome.Output != nil:
 		c.finish(OK, "", "", ev.Outcome.Output)
 	case ev.Fault != "":

@@ -64,7 +64,7 @@ func badUpdate(n *workflow.Node, u workflow.Update) string {
 		return "its key has other characters than letters, digits and ._:/- or more than 128"
 	case len(u.Data) > maxData:
 		return fmt.Sprintf("its data has %d bytes; at most %d are allowed", len(u.Data), maxData)
-	case !json.Valid(u.Data) || !bytes.HasPrefix(bytes.TrimSpace(u.Data), []byte("{")):
+	case unsound(u.Data) != "" || !bytes.HasPrefix(bytes.TrimSpace(u.Data), []byte("{")):
 		return "its data is no JSON object"
 	}
 	return ""

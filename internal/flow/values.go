@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -71,6 +72,22 @@ func Units(s string) int {
 
 // readable reports whether a text can be stored and shown.
 func readable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// maxOutput is how many bytes an output may have.
+const maxOutput = 32 << 20
+
+// unsound says why a value from outside can't be stored, "" if it can.
+func unsound(j workflow.JSON) string {
+	switch {
+	case len(j) > maxOutput:
+		return fmt.Sprintf("it has %d bytes; at most %d are allowed", len(j), maxOutput)
+	case !utf8.Valid(j):
+		return "it has bytes that are no text"
+	case !json.Valid(j):
+		return "it is no JSON"
+	}
+	return ""
+}
 
 // Digest is the SHA-256 of parts, in hex. Parts can't run into each other.
 func Digest(parts ...string) string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -88,6 +89,9 @@ func (r Request) Check() error {
 		}
 		return fmt.Errorf("workflow %s: node %s: %s", r.Definition.Graph.Name, need[0], what)
 	}
+	if !utf8.Valid(r.Input) || len(r.Input) > maxInput {
+		return &InputError{r.Definition.Graph.Name, []string{fmt.Sprintf("it has %d bytes; at most %d bytes of UTF-8 are allowed", len(r.Input), maxInput)}}
+	}
 	broken, err := workflow.Violations(r.Definition.Graph.Input, r.Input)
 	if err != nil {
 		return fmt.Errorf("workflow %s: input: %w", r.Definition.Graph.Name, err)
@@ -97,6 +101,9 @@ func (r Request) Check() error {
 	}
 	return nil
 }
+
+// maxInput is how many bytes an input may have.
+const maxInput = 16 << 20
 
 // InputError is an input that breaks its schema.
 type InputError struct {

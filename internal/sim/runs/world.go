@@ -3,6 +3,7 @@ package runs
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -25,6 +26,12 @@ type world struct {
 	log    []string // of a replay
 	loud   bool
 	keep   bool // the journal of the store's writes
+
+	// A staged history has no accidents but those that stage makes, which is
+	// called before each step of a process.
+	staged bool
+	stage  func(h *host, p *process)
+	steps  int
 
 	db       *database
 	hosts    []*host
@@ -219,13 +226,19 @@ func (w *world) schedule() {
 	if len(h.pros) == 0 {
 		return
 	}
-	i := w.n(int64(len(h.pros)))
-	p := h.pros[i]
-	if p.sleep > w.now && !w.calm() {
+	p := h.pros[w.n(int64(len(h.pros)))]
+	if p.sleep > w.now && (!w.calm() || w.staged) {
 		return
 	}
+	w.steps++
+	if w.stage != nil {
+		w.stage(h, p)
+	}
+	if p.sleep > w.now && w.staged || !slices.Contains(h.pros, p) {
+		return // what was staged has hit it
+	}
 	if !p.step() {
-		h.pros = append(h.pros[:i:i], h.pros[i+1:]...)
+		h.pros = slices.DeleteFunc(h.pros, func(q *process) bool { return q == p })
 	}
 }
 

@@ -1,10 +1,14 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,4 +181,94 @@ func TestR2_WorkflowKills(t *testing.T) {
 		p.fixed(20)
 	}
 	t.Logf("%d kills, GAMMA_KILL_SEED=%d", landed, seed)
+}
+
+// runStatus is how the newest run stands, as gamma runs list says it.
+func (p *place) runStatus() string {
+	p.t.Helper()
+	r := p.run("runs", "list", "--json")
+	var line struct{ Status, Reason string }
+	if first, _, ok := strings.Cut(r.stdout, "\n"); ok {
+		if err := json.Unmarshal([]byte(first), &line); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return line.Status + " " + line.Reason
+}
+
+func TestW41_OtherProcessesSteerARun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := p.cmd("run", "delay-retry", "--input", `{"seconds":3600}`, "--json")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the run waits", func() bool { return p.runStatus() == "waiting delay" })
+	watch := p.cmd("runs", "watch", "last", "--json")
+	var seen bytes.Buffer
+	watch.Stdout = &seen
+	if err := watch.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.run("runs", "cancel", "last"); r.code != 0 || !strings.Contains(r.stdout, "now cancelled") {
+		t.Errorf("cancel: %+v", r)
+	}
+	for name, c := range map[string]*exec.Cmd{"run": cmd, "watch": watch} {
+		if err := c.Wait(); c.ProcessState.ExitCode() != 130 {
+			t.Errorf("%s ended with %d, %v", name, c.ProcessState.ExitCode(), err)
+		}
+	}
+	for name, b := range map[string]string{"run": out.String(), "watch": seen.String()} {
+		if !strings.Contains(b, `"type":"waiting"`) || !strings.HasSuffix(b, `"status":"cancelled","reason":"cancelled","message":"cancelled by terminal:user","output":null}`+"\n") {
+			t.Errorf("%s printed:\n%s", name, b)
+		}
+	}
+}
+
+func TestC8_AnInterruptedRunIsParked(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		p := newPlace(t)
+		slow := filepath.Join(p.ws, "bin")
+		if err := os.Mkdir(slow, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		script := "#!/bin/sh\ncase \"$2\" in *fixed*) echo $$ > \"$PWD/pid\"; sleep 300;; esac\nexec /bin/sh \"$@\"\n"
+		if err := os.WriteFile(filepath.Join(slow, "sh"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := p.cmd("run", "fix-loop", "--json", "--input", `{"lines":1}`)
+		cmd.Env = append(cmd.Env, "PATH="+slow+":"+os.Getenv("PATH"))
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := filepath.Join(p.ws, "pid")
+		eventually(t, "the command runs", func() bool { b, err := os.ReadFile(pid); return err == nil && len(b) > 1 })
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(out.String(), `"status":"parked","reason":"host"`) {
+			t.Errorf("%v: exit code %d, printed:\n%s", s, code, out.String())
+		}
+		b, err := os.ReadFile(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(n, 0); err == nil {
+			t.Errorf("%v: the command still runs", s)
+		}
+		if r := p.run("run", "--resume", "last"); r.code != 0 {
+			t.Errorf("%v: resume: %+v", s, r)
+		}
+		p.fixed(1)
+	}
 }

@@ -107,9 +107,6 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 		return err
 	}
 	now := time.Now().UnixMilli()
-	if info.LeaseUntil > now {
-		return store.ErrFenced
-	}
 	d, err := h.Store.Definition(ctx, info.Definition)
 	if err != nil {
 		return err
@@ -121,6 +118,9 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	c := flow.Decide(g, run, ev, flow.Env{Now: now, Session: h.live(run.Session)})
 	if c.Refused != nil {
 		return c.Refused
+	}
+	if info.LeaseUntil > now { // its holder would refuse the same, and can't say so
+		return store.ErrFenced
 	}
 	if len(c.Facts) == 0 {
 		return nil

@@ -143,6 +143,10 @@ func TestW11_SignalsReachTheHolder(t *testing.T) {
 	}()
 	p.until("a")
 	other := p.host("h2")
+	var early *flow.Refusal
+	if err := other.Send(t.Context(), id, flow.Resume{By: "me"}); !errors.As(err, &early) || early.Code != "not_now" {
+		t.Errorf("resume of a run that isn't paused: %v", err)
+	}
 	if err := other.Send(t.Context(), id, flow.Pause{By: "me"}); err != nil {
 		t.Errorf("pause: %v", err)
 	}

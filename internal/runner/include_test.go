@@ -72,6 +72,21 @@ func TestW6_ScopeOfIncludedNodes(t *testing.T) {
 	}
 }
 
+func TestW6_AnExitCanRefuse(t *testing.T) {
+	in := w.Input[value]()
+	only := w.Compute("only", func(*w.Ctx) (value, error) { return value{N: 3}, nil })
+	exit := w.ExitAt("out", only, func(_ *w.Ctx, v value) error { return fmt.Errorf("n is %d", v.N) })
+	child, err := w.Define("child", in, only, exit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := w.Include("m", child, func(*w.Ctx) value { return value{} })
+	d := prepare(t, "", m, w.Exits(m, w.Leave{exit: w.Compute("end", func(*w.Ctx) (string, error) { return "", nil })}))
+	if r := d.carry(); r.Status != flow.Failed || r.Message != "node m/__exit_out: exit out: n is 3" {
+		t.Errorf("%s: %s", r.Status, r.Message)
+	}
+}
+
 func TestW1_ErrorsOfCallbacksFailTheirNode(t *testing.T) {
 	plain := func() *w.NodeOf[string] { return w.Compute("later", func(*w.Ctx) (string, error) { return "", nil }) }
 	later := plain()

@@ -30,10 +30,14 @@ type memory struct {
 	outputs map[int64]workflow.JSON
 	signals []runner.Signal
 	lost    bool
-	changed chan struct{} // gets a value, if there is room, after each commit
+	before  func(c *flow.Commit) // called before each commit, if set
+	changed chan struct{}        // gets a value, if there is room, after each commit
 }
 
 func (m *memory) Commit(_ context.Context, before *flow.Run, c *flow.Commit, consumed []string) (time.Time, error) {
+	if m.before != nil {
+		m.before(c)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.lost || before.Seq != m.run.Seq {

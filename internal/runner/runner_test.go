@@ -208,11 +208,20 @@ func TestW13_LostClaimStopsTheRunner(t *testing.T) {
 }
 
 func TestW11_ParkRecordsNothingAboutTheAttempt(t *testing.T) {
-	d := prepare(t, "", w.Shell("cmd", sh("sleep 300"), text("")))
+	d := prepare(t, "", w.Shell("cmd", sh("echo $$ > pid; sleep 300"), text("")))
+	d.before = func(c *flow.Commit) {
+		pid, err := os.ReadFile(filepath.Join(d.conf.Workspace, "pid"))
+		if c.Facts[0].Kind != flow.KindParked || err != nil {
+			return
+		}
+		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
+			t.Error("the run is parked, for others to take, while its command still runs")
+		}
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
-		for range d.changed {
-			if d.newest(flow.KindAttempt).Node != "" {
+		for range time.Tick(10 * time.Millisecond) {
+			if b, err := os.ReadFile(filepath.Join(d.conf.Workspace, "pid")); err == nil && len(b) > 0 {
 				stop()
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,9 @@ func findRun(ctx context.Context, db store.Store, text string) (string, error) {
 		return "", err
 	case len(ids) == 0:
 		return "", fmt.Errorf("there is no run %q; \"gamma runs list\" shows them", text)
-	case len(ids) > 1 && ids[0] != text:
+	case slices.Contains(ids, text):
+		return text, nil
+	case len(ids) > 1:
 		return "", fmt.Errorf("%d run ids begin or end with %q; give more of the one you mean:\n  %s", len(ids), text, strings.Join(ids[:min(len(ids), 10)], "\n  "))
 	}
 	return ids[0], nil

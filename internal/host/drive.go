@@ -51,8 +51,10 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 			notice(info.Holder, time.UnixMilli(info.LeaseUntil))
 			told = true
 		}
-		if err := h.sleep(ctx, run); err != nil {
+		if err := h.sleep(ctx, run); ctx.Err() != nil {
 			return run, nil // nothing to park: nobody here holds it
+		} else if err != nil {
+			return nil, fmt.Errorf("run %s: timer: %w", id, err)
 		}
 	}
 }

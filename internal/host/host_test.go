@@ -342,8 +342,19 @@ func TestW13_LifeEndsWithItsProcess(t *testing.T) {
 	if !b.Dead("1-killed") {
 		t.Error("a file that nobody locks is of a living holder")
 	}
-	if _, err := os.Stat(filepath.Join(dir, "1-killed")); err == nil {
-		t.Error("the file of a dead holder is kept")
+	for _, name := range []string{"2-killed", "3-begins.new"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := host.Begin(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 3 || b.Dead(c.Holder()) || c.Dead(b.Holder()) {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

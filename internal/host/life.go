@@ -39,7 +39,22 @@ func Begin(dir string) (*Life, error) {
 		return nil, fmt.Errorf("holders: lock of %s: %w", f.Name(), err)
 	}
 	l.file = f
+	l.sweep()
 	return l, nil
+}
+
+// sweep removes what processes left that were killed. A file that is about to
+// get its name isn't locked yet, so it is left alone.
+func (l *Life) sweep() {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return // it is only tidying up
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".new") {
+			l.Dead(e.Name())
+		}
+	}
 }
 
 func (l *Life) path(holder string) string { return filepath.Join(l.dir, holder) }

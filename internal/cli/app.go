@@ -55,6 +55,7 @@ type grammar struct {
 	Inject  injectCmd  `cmd:"" help:"Tell a session something, running or not."`
 	Run     runCmd     `cmd:"" help:"Run a workflow; it survives crashes and goes on where it was."`
 	Runs    runsCmd    `cmd:"" help:"List, show, steer and export workflow runs."`
+	Host    hostCmd    `cmd:"" help:"Carry out queued workflow runs until interrupted."`
 	Session sessionCmd `cmd:"" help:"List and show sessions."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 	Help    helpCmd    `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`

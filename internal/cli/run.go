@@ -26,7 +26,7 @@ type runCmd struct {
 	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
 	Input     string   `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
-	Detach    bool     `help:"Only queue the run and print its id; gamma run --resume ID carries it out."`
+	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
@@ -77,7 +77,7 @@ func (c *runCmd) Run(a *app) error {
 	if c.Detach {
 		a.code = exitDone
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
-			"Carry it out with:\n    "+program()+" run --resume "+r.id)
+			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
 		return nil
 	}
 	if err := r.drive(); err != nil {

@@ -272,3 +272,39 @@ func TestC8_AnInterruptedRunIsParked(t *testing.T) {
 		p.fixed(1)
 	}
 }
+
+// TestW40_HostsShareTheQueue: two hosts carry out what is queued, one of them
+// is killed, and a TERM ends the other.
+func TestW40_HostsShareTheQueue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	hosts := make([]*exec.Cmd, 2)
+	for i := range hosts {
+		hosts[i] = p.cmd("host", "--json")
+		hosts[i].Stdout = &bytes.Buffer{}
+		if err := hosts[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const runs = 6
+	for i := range runs {
+		if r := p.run("run", "command-batch", "--detach"); r.code != 0 {
+			t.Fatalf("run %d: %+v", i, r)
+		}
+	}
+	_ = hosts[0].Process.Kill()
+	_ = hosts[0].Wait()
+	eventually(t, "all runs end", func() bool {
+		return strings.Count(p.run("runs", "list", "--json").stdout, `"status":"completed"`) == runs
+	})
+	if err := hosts[1].Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = hosts[1].Wait()
+	if code := hosts[1].ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the host ended with %d", code)
+	}
+	if out := hosts[1].Stdout.(*bytes.Buffer).String(); !strings.Contains(out, `"status":"completed"`) {
+		t.Errorf("the host printed:\n%s", out)
+	}
+}

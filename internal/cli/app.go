@@ -55,6 +55,9 @@ type grammar struct {
 	Demo         demoCmd         `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
 	Approve      approveCmd      `cmd:"" help:"List what a running session asks for, and answer it."`
 	Inject       injectCmd       `cmd:"" help:"Tell a session something, running or not."`
+	Run          runCmd          `cmd:"" help:"Run a workflow; it survives crashes and goes on where it was."`
+	Runs         runsCmd         `cmd:"" help:"List, show, steer and export workflow runs."`
+	Host         hostCmd         `cmd:"" help:"Carry out queued workflow runs until interrupted."`
 	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
 	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
 	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`

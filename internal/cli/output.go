@@ -144,7 +144,7 @@ func newTextOutput(out, err io.Writer) *textOutput {
 	smart := o.width > 0 && os.Getenv("TERM") != "dumb"
 	o.color = smart && os.Getenv("NO_COLOR") == ""
 	o.now = activity{redraw: smart, calls: map[string]running{}}
-	o.live = stream{on: smart && o.outWidth > 0, flow: flow{width: o.width}}
+	o.live = stream{on: smart && o.outWidth > 0, flow: flowText{width: o.width}}
 	return o
 }
 

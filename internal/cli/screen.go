@@ -157,7 +157,7 @@ func (o *textOutput) erase() {
 // stream prints an answer as it comes.
 type stream struct {
 	on    bool
-	flow  flow
+	flow  flowText
 	fed   string // of the present answer, as printed
 	shown string // the newest answer, whole
 	cr    string // a carriage return at the end of the newest piece
@@ -223,15 +223,15 @@ func (o *textOutput) discarded() {
 	}
 }
 
-// flow breaks text that comes in pieces into lines, as wrap does.
-type flow struct {
+// flowText breaks text that comes in pieces into lines, as wrap does.
+type flowText struct {
 	width  int
 	rest   string // the line that isn't whole yet
 	fenced bool
 }
 
 // add takes a piece and returns the lines that are whole now.
-func (f *flow) add(text string) []string {
+func (f *flowText) add(text string) []string {
 	f.rest += text
 	var out []string
 	for {
@@ -251,7 +251,7 @@ func (f *flow) add(text string) []string {
 }
 
 // end returns the last line.
-func (f *flow) end() []string {
+func (f *flowText) end() []string {
 	var out []string
 	if f.rest != "" {
 		out = f.line(f.rest)
@@ -260,7 +260,7 @@ func (f *flow) end() []string {
 	return out
 }
 
-func (f *flow) line(s string) []string {
+func (f *flowText) line(s string) []string {
 	if strings.HasPrefix(strings.TrimSpace(s), "```") {
 		f.fenced = !f.fenced
 	}
@@ -271,6 +271,6 @@ func (f *flow) line(s string) []string {
 }
 
 // asIs reports whether a line isn't to be broken.
-func (f *flow) asIs(s string) bool {
+func (f *flowText) asIs(s string) bool {
 	return f.width < 20 || f.fenced || strings.HasPrefix(s, "    ") || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "|")
 }

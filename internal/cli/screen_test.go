@@ -13,7 +13,7 @@ import (
 func onTerminal(out, err *strings.Builder) *textOutput {
 	o := newTextOutput(out, err)
 	o.width, o.now.redraw = 40, true
-	o.live = stream{on: true, flow: flow{width: 40}}
+	o.live = stream{on: true, flow: flowText{width: 40}}
 	return o
 }
 

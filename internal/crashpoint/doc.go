@@ -37,6 +37,9 @@
 //	file.noted              a file of the workspace is about to be written; its lock names the temporary file
 //	file.before-rename      the temporary file is synced
 //	file.after-rename       the file is replaced, its lock still names the temporary file
+//	store.before-begin      writes wait for a transaction of the database
+//	store.before-commit     all of them are in the transaction, it isn't committed
+//	store.after-commit      it is committed and synced, no caller knows yet
 package crashpoint
 
 // Variable is the environment variable that names the point to crash at.
@@ -52,5 +55,6 @@ func Names() []string {
 		"fork.filled", "fork.renamed", "rewind.file", "rewind.restored",
 		"replace.before-rename", "replace.after-rename",
 		"file.noted", "file.before-rename", "file.after-rename",
+		"store.before-begin", "store.before-commit", "store.after-commit",
 	}
 }

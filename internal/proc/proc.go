@@ -5,7 +5,7 @@
 //
 // A child is made the leader of its own session and process group, so it has
 // no terminal to ask a password from and no signal meant for us reaches it.
-// Its standard input is empty. The tree of a child is the child, the members
+// Its standard input is what Input says, else empty. The tree of a child is the child, the members
 // of its session and group, and their descendants while their chain of
 // parents is whole; a process that was seen in the tree stays in it. With
 // Cmd.Mark, on Linux, so are those whose environment has the mark: a daemon,
@@ -21,7 +21,8 @@
 // # Output
 //
 // Standard output and standard error are one pipe, so their order is the
-// order of the writes. Output gets each piece as it is read, from one
+// order of the writes, unless Errors is set: then each has its own, and what
+// is said here holds for both. Output gets each piece as it is read, from one
 // goroutine at a time. When the child has ended, the pipe may still be held
 // open by what it left running: reading goes on until the pipe is silent for
 // DrainSilence, at most DrainLimit, and then Output gets nothing more; what
@@ -80,6 +81,10 @@ type Cmd struct {
 	// Mark is a variable of Env, NAME=VALUE, that no other process has. On Linux
 	// what has it belongs to the tree.
 	Mark string
+	// Errors gets the standard error; nil: it goes to Output.
+	Errors io.Writer
+	// Input is the standard input. What the child doesn't read is dropped.
+	Input string
 	// Grace is the time between TERM and KILL when the context ends; 0 means
 	// DefaultGrace.
 	Grace time.Duration
@@ -102,8 +107,11 @@ type Process struct {
 	pid     int
 	tree    *tree // supervise's, then Close's mark
 	started time.Time
-	pipe    *os.File
+	pipe    *os.File // of Output
 	out     *sink
+	errPipe *os.File // of Errors; nil: there is none
+	errs    *sink
+	in      *os.File      // of Input; nil: there is none
 	exited  chan struct{} // closed when the child has ended; it isn't reaped yet
 	order   chan order    // the first order to end the tree
 	done    chan struct{} // closed when result is set
@@ -133,27 +141,73 @@ func Start(ctx context.Context, c Cmd) (*Process, error) {
 	cmd.Env = append([]string{}, c.Env...) // never nil: that would hand on our own
 	cmd.Stdout, cmd.Stderr = w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
-	w.Close()
+	p := &Process{
+		cmd: cmd, pipe: r, out: newSink(c.Output),
+		exited: make(chan struct{}), order: make(chan order, 1), done: make(chan struct{}),
+	}
+	ends, err := p.connect(c)
+	if err == nil {
+		err = cmd.Start()
+	}
+	for _, f := range append(ends, w) {
+		f.Close()
+	}
 	if err != nil {
-		r.Close()
+		p.closePipes()
 		return nil, fmt.Errorf("start %s: %w", c.Path, err)
 	}
-	p := &Process{
-		cmd: cmd, pid: cmd.Process.Pid, started: time.Now(), pipe: r, out: newSink(c.Output),
-		tree: newTree(cmd.Process.Pid, c.Mark), exited: make(chan struct{}), order: make(chan order, 1), done: make(chan struct{}),
-	}
+	p.pid, p.started, p.tree = cmd.Process.Pid, time.Now(), newTree(cmd.Process.Pid, c.Mark)
 	grace := c.Grace
 	if grace <= 0 {
 		grace = DefaultGrace
 	}
 	go p.out.copy(r)
+	if p.errs != nil {
+		go p.errs.copy(p.errPipe)
+	}
+	if p.in != nil {
+		go func() {
+			io.WriteString(p.in, c.Input) // a child that doesn't read it is fine
+			p.in.Close()
+		}()
+	}
 	go func() {
 		awaitExit(p.pid)
 		close(p.exited)
 	}()
 	go p.supervise(ctx, grace)
 	return p, nil
+}
+
+// connect makes the pipes that not every child has, and returns the child's
+// ends.
+func (p *Process) connect(c Cmd) (ends []*os.File, err error) {
+	if c.Errors != nil {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, fmt.Errorf("pipe: %w", err)
+		}
+		p.cmd.Stderr, p.errPipe, p.errs = w, r, newSink(c.Errors)
+		ends = append(ends, w)
+	}
+	if c.Input != "" {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return ends, fmt.Errorf("pipe: %w", err)
+		}
+		p.cmd.Stdin, p.in = r, w
+		ends = append(ends, r)
+	}
+	return ends, nil
+}
+
+// closePipes closes our ends.
+func (p *Process) closePipes() {
+	for _, f := range []*os.File{p.pipe, p.errPipe, p.in} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 // PID returns the child's process number, which is its group's number too.
@@ -197,6 +251,9 @@ func (p *Process) supervise(ctx context.Context, grace time.Duration) {
 		}()
 	}
 	p.out.drain()
+	if p.errs != nil {
+		p.errs.drain()
+	}
 	left := t.left()
 	if !p.result.Lost {
 		p.reap()
@@ -244,12 +301,17 @@ func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left = alive(p.left)
-	select {
-	case <-p.out.eof:
-		return len(p.left) > 0
-	default:
-		return true
+	for _, s := range []*sink{p.out, p.errs} {
+		if s == nil {
+			continue
+		}
+		select {
+		case <-s.eof:
+		default:
+			return true
+		}
 	}
+	return len(p.left) > 0
 }
 
 // Close ends what still runs of the tree, TERM first and KILL after grace,
@@ -263,6 +325,9 @@ func (p *Process) Close(grace time.Duration) {
 		leftTree(p.pid, p.left, p.tree.mark).end(grace)
 		p.left = nil
 	}
-	p.pipe.Close()
+	p.closePipes()
 	<-p.out.eof
+	if p.errs != nil {
+		<-p.errs.eof
+	}
 }

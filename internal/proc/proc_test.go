@@ -331,3 +331,36 @@ func TestE42_OutputThatFails(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestStreamsApartAndInput(t *testing.T) {
+	var out, errs bytes.Buffer
+	p, err := Start(t.Context(), Cmd{Path: "bash", Args: []string{"-c", "cat; echo wrong >&2; sleep 1 & exit 3"}, Dir: t.TempDir(),
+		Env: []string{"PATH=" + os.Getenv("PATH")}, Output: &out, Errors: &errs, Input: "given\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.Wait()
+	p.Close(10 * time.Millisecond)
+	if r.Code != 3 || out.String() != "given\n" || errs.String() != "wrong\n" {
+		t.Errorf("%+v: %q, %q", r, out.String(), errs.String())
+	}
+	if p.Running() {
+		t.Error("it runs after Close")
+	}
+	for name, c := range map[string]Cmd{
+		"input that nobody reads":  {Path: "true", Input: strings.Repeat("x", 1<<20), Errors: io.Discard},
+		"input held by a leftover": {Path: "bash", Args: []string{"-c", "sleep 60 <&0 & true"}, Input: strings.Repeat("x", 1<<20)},
+	} {
+		p, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r := p.Wait(); r.Code != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		p.Close(10 * time.Millisecond)
+	}
+	if _, err := Start(t.Context(), Cmd{Path: "/no/such/program", Errors: io.Discard, Input: "x"}); err == nil {
+		t.Error("a missing program was started")
+	}
+}

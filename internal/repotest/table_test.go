@@ -42,11 +42,12 @@ func rooms() map[string]room {
 	all := []string{"*"}
 	toolRow := append(internal("transcript", "session", "skill", "artifact", "document"), "llm")
 	return map[string]room{
-		"workflow":         {public, nil},
-		"workflow/builtin": {public, []string{"workflow"}},
-		"llm":              {public, nil},
-		"yjs":              {public, nil},
-		"wire":             {public, nil},
+		"workflow":           {public, nil},
+		"workflow/builtin":   {public, []string{"workflow"}},
+		"examples/workflows": {public, []string{"workflow"}},
+		"llm":                {public, nil},
+		"yjs":                {public, nil},
+		"wire":               {public, nil},
 
 		"internal/transcript": {core, []string{"llm"}},
 		"internal/skill":      {core, nil},
@@ -59,7 +60,7 @@ func rooms() map[string]room {
 		"internal/view":       {core, append(internal("flow", "transcript", "session"), "workflow")},
 
 		"internal/disk":           {edge, internal("transcript", "artifact", "session")},
-		"internal/store":          {edge, internal("flow", "session")},
+		"internal/store":          {edge, append(internal("flow", "session"), "workflow")},
 		"internal/provider":       {edge, []string{"llm"}},
 		"internal/tool":           {edge, append(internal("tool/shell", "tool/mcp", "tool/skilldir", "tool/skilltool", "proc"), toolRow...)},
 		"internal/tool/shell":     {edge, internal("proc")},
@@ -74,7 +75,7 @@ func rooms() map[string]room {
 		"internal/fakeprovider":   {edge, []string{"llm"}}, // llm: for script files
 		"internal/script":         {edge, []string{"workflow"}},
 		"internal/channel":        {edge, internal("flow")},
-		"internal/host":           {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact"), "workflow")},
+		"internal/host":           {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact", "store"), "workflow")},
 		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
 			"disk", "host", "view", "web"), "wire")},
 		"internal/web":        {edge, nil},
@@ -87,6 +88,7 @@ func rooms() map[string]room {
 		"internal/e2e":       {tests, all},
 		"internal/peers":     {tests, all},
 		"internal/sim/audit": {tests, all},
+		"internal/sim/runs":  {tests, all},
 		"internal/repotest":  {tests, nil},
 	}
 }
@@ -99,6 +101,7 @@ func variables() map[string]string {
 		"internal/crashpoint.passed":  "counts for the whole process, which it kills; only with the tag crashpoints",
 		"cmd/gamma.version":           "stamped by the linker",
 		"internal/session.chosen":     "the mutant that is on; only with the tag mutants",
+		"internal/flow.chosen":        "the mutant that is on; only with the tag mutants",
 		"internal/agent.chosen":       "the mutant that is on; only with the tag mutants",
 	}
 }

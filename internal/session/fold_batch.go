@@ -93,4 +93,3 @@ func (s *State) endBatch(id transcript.ID) {
 		s.Turn = BatchEnded
 	}
 }
-

@@ -1,0 +1,28 @@
+// Package workflows holds the example workflows. Each file is one; run it from
+// a checkout with
+//
+//	go run ./cmd/gamma run example:NAME
+//
+// and see what each is for with "gamma run --list". They need no model: the
+// steps are commands, small Go functions, timers and people.
+package workflows
+
+import "github.com/gamma-harness/gamma/workflow"
+
+// Example is one example workflow.
+type Example struct {
+	Name string
+	Make func() (*workflow.Definition, error)
+}
+
+// All lists the examples.
+func All() []Example {
+	return []Example{
+		{"branch", Branch},
+		{"command-batch", CommandBatch},
+		{"delay-retry", DelayRetry},
+		{"fix-loop", FixLoop},
+		{"human-decision", HumanDecision},
+		{"include", Include},
+	}
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+)
+
+// hostCmd is gamma host.
+type hostCmd struct {
+	Parallel int  `default:"2" placeholder:"N" help:"Carry out at most N runs at once (default 2)."`
+	JSON     bool `name:"json" help:"Print one JSON object for each change of a run's status."`
+}
+
+// Help is the long help.
+func (hostCmd) Help() string {
+	return `Carries out queued workflow runs and fires timers, until it is interrupted. A run that is carried out then is parked, and any host goes on with it. Several hosts share the work.
+
+Example:
+  gamma run fix-loop --detach
+  gamma host`
+}
+
+// Run carries out runs.
+func (c *hostCmd) Run(a *app) error {
+	if c.Parallel < 1 || c.Parallel > 64 {
+		return usagef("--parallel %d: want 1 to 64", c.Parallel)
+	}
+	catchPipe()
+	db, life, err := a.openRuns()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	defer life.Close()
+	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	p := &hostPrinter{app: a, json: c.JSON}
+	conf := a.newHost(db, life).Config
+	conf.Observe = p.changed
+	conf.Trouble = p.trouble
+	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
+	return host.NewRuns(conf).Work(ctx, c.Parallel)
+}
+
+// hostPrinter prints what becomes of runs.
+type hostPrinter struct {
+	app  *app
+	mu   sync.Mutex
+	json bool
+}
+
+// hostLine is a change in gamma host --json.
+type hostLine struct {
+	Run     string    `json:"run"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Until   time.Time `json:"until,omitzero"`
+	Time    time.Time `json:"time"`
+}
+
+func (p *hostPrinter) changed(id string, before *flow.Run, c *flow.Commit) {
+	r := c.Next
+	if r.Status == before.Status && r.Reason == before.Reason {
+		return
+	}
+	l := hostLine{Run: id, Status: string(r.Status), Reason: r.Reason, Message: r.Message, Time: time.Now().UTC()}
+	if r.Wake > 0 {
+		l.Until = time.UnixMilli(r.Wake).UTC()
+	}
+	p.print(l)
+}
+
+func (p *hostPrinter) trouble(id string, err error) {
+	p.print(hostLine{Run: id, Status: "error", Message: err.Error(), Time: time.Now().UTC()})
+}
+
+// print prints a line. A host goes on when nobody reads any more.
+func (p *hostPrinter) print(l hostLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json {
+		jsonLine(p.app.stdout, l)
+		return
+	}
+	text := l.Run + "  " + l.Status + detail(l.Reason) + untilText(l.Until)
+	if l.Message != "" {
+		text += ": " + oneLine(l.Message, 300)
+	}
+	fmt.Fprintln(p.app.stdout, printable(text))
+}

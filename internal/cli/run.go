@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// runCmd is gamma run.
+type runCmd struct {
+	Workflow  string   `arg:"" optional:"" help:"Name of the workflow (gamma run --list)."`
+	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
+	Input     string   `placeholder:"JSON" help:"The input."`
+	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
+	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
+	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
+	List      bool     `help:"List what can be run."`
+	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
+}
+
+// Help is the long help.
+func (runCmd) Help() string {
+	return `Runs a workflow on the current folder. The result goes to standard output, what happens to standard error. Each step is on disk before the next begins: kill the process, and go on with --resume. Ctrl-C parks the run.
+
+A run that waits for a person asks on the terminal; without one it ends with exit code 3, and "gamma runs answer" gives the answer.
+
+Examples:
+  gamma run --list
+  gamma run branch --input '{"path": "README.md"}'
+  gamma run human-decision "write the tests, then the code"
+  gamma run --resume last
+  gamma run fix-loop --json | jq -r 'select(.type=="result").status'
+
+Exit codes: 0 completed, 1 failed, 2 usage, 3 waits for a person, 5 a limit of time or steps was reached, 130 cancelled or interrupted.`
+}
+
+// Run is gamma run.
+func (c *runCmd) Run(a *app) error {
+	if c.List {
+		return a.listWorkflows(c.JSON)
+	}
+	if c.Resume != "" && (c.Workflow != "" || c.Input != "" || c.InputFile != "" || c.Detach) {
+		return usagef("--resume goes on with a run that has its workflow and input already")
+	}
+	if c.Resume == "" && c.Workflow == "" {
+		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
+	}
+	catchPipe()
+	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
+	db, life, err := a.openRuns()
+	if err != nil {
+		return r.failed(err)
+	}
+	defer db.Close()
+	defer life.Close()
+	r.db = db
+	conf := a.newHost(db, life).Config
+	conf.Observe = r.observe
+	r.host = host.NewRuns(conf)
+	if err := r.prepare(c); err != nil {
+		return r.failed(err)
+	}
+	if c.Detach {
+		a.code = exitDone
+		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
+			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
+		return nil
+	}
+	if err := r.drive(); err != nil {
+		return r.failed(err)
+	}
+	return nil
+}
+
+// flowing is a run that this process carries out.
+type flowing struct {
+	app   *app
+	db    *store.SQLite
+	host  *host.Runs
+	out   *runPrinter
+	id    string
+	info  store.Info
+	graph *workflow.Graph
+	in    *bufio.Reader // of the terminal, once it was asked
+}
+
+// failed ends a command whose run couldn't be carried on.
+func (r *flowing) failed(err error) error {
+	if r.out.json && codeOf(err) != exitUsage {
+		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: "error",
+			Error: &wire.Error{Message: err.Error()}}, "")
+	}
+	return err
+}
+
+// prepare starts the run, or finds the one to go on with.
+func (r *flowing) prepare(c *runCmd) error {
+	ctx := r.app.ctx
+	if c.Resume != "" {
+		id, err := findRun(ctx, r.db, c.Resume)
+		if err != nil {
+			return err
+		}
+		r.id = id
+	} else if err := r.start(c); err != nil {
+		return err
+	}
+	_, info, err := r.db.Load(ctx, r.id)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", r.id, err)
+	}
+	r.info = info
+	if r.graph, err = graphOfRun(ctx, r.db, info); err != nil {
+		return err
+	}
+	r.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: r.id, Workflow: info.Workflow, Session: info.Session,
+		Workspace: info.Workspace, Resumed: c.Resume != ""})
+	if c.Resume == "" || info.Status != flow.Waiting && info.Status != flow.Parked {
+		return nil
+	}
+	if info.Reason == flow.ForPause || info.Reason == flow.ForOperator {
+		return r.host.Send(ctx, r.id, flow.Resume{By: r.app.person()})
+	}
+	return nil
+}
+
+// person names who gives commands here.
+func (a *app) person() string {
+	name := a.env("USER")
+	if name == "" {
+		name = "user"
+	}
+	return "terminal:" + name
+}
+
+func graphOfRun(ctx context.Context, db store.Store, info store.Info) (*workflow.Graph, error) {
+	d, err := db.Definition(ctx, info.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: definition: %w", info.ID, err)
+	}
+	return workflow.ReadSnapshot(d.Snapshot)
+}
+
+func (r *flowing) start(c *runCmd) error {
+	def, source, err := findWorkflow(c.Workflow)
+	if err != nil {
+		return err
+	}
+	input, err := c.input(r.app, def)
+	if err != nil {
+		return err
+	}
+	home, err := r.app.home()
+	if err != nil {
+		return err
+	}
+	if within(home.Dir(), r.app.cwd) && !isFiles(home.Dir(), r.app.cwd) {
+		return usagef("the folder %s is gamma's own data, which no workflow works on: run it in another folder", r.app.cwd)
+	}
+	for i := range def.Graph.Nodes {
+		if n := &def.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
+			return usagef("workflow %s: node %s is a step for a model, which this version can't carry out yet", def.Graph.Name, n.ID)
+		}
+	}
+	r.id, err = r.host.Start(r.app.ctx, host.Request{Definition: def, Source: source, Input: input, Workspace: r.app.cwd})
+	var bad *host.InputError
+	if errors.As(err, &bad) {
+		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
+	}
+	return err
+}
+
+// input is the run's input as JSON.
+func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) {
+	given := 0
+	for _, is := range []bool{len(c.Task) > 0, c.Input != "", c.InputFile != ""} {
+		if is {
+			given++
+		}
+	}
+	if given > 1 {
+		return nil, usagef("give one of: a task in words, --input, --input-file")
+	}
+	raw, from := []byte(c.Input), "--input"
+	switch {
+	case len(c.Task) > 0:
+		task := strings.Join(c.Task, " ")
+		if task == "-" {
+			b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt))
+			if err != nil {
+				return nil, fmt.Errorf("task from standard input: %w", err)
+			}
+			task = string(b)
+		}
+		return json.Marshal(map[string]string{"task": strings.ToValidUTF8(task, "\uFFFD")})
+	case c.InputFile != "":
+		b, err := os.ReadFile(inFolder(a.cwd, c.InputFile))
+		if err != nil {
+			return nil, usagef("--input-file: %v", err)
+		}
+		raw, from = b, c.InputFile
+	case c.Input == "":
+		return emptyInput(def), nil
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return nil, usagef("%s: it is no JSON: %v", from, err)
+	}
+	return raw, nil
+}
+
+// emptyInput is the input of a run that is given none.
+func emptyInput(def *workflow.Definition) workflow.JSON {
+	var s struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(def.Graph.Input, &s) == nil && s.Type == "object" {
+		return workflow.JSON("{}")
+	}
+	return workflow.JSON("null")
+}
+
+// observe prints what a commit says.
+func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
+	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
+}
+
+// drive carries the run out until it has ended or only somebody else can go on,
+// and asks on the terminal where it can.
+func (r *flowing) drive() error {
+	ctx, stop := r.interruptible()
+	defer stop()
+	for {
+		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
+			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
+		})
+		if err != nil {
+			return err
+		}
+		asked := run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != ""
+		if ctx.Err() == nil && asked && r.app.interactive() && !r.out.json {
+			if err := r.ask(ctx, run); err == nil {
+				continue
+			} else if !errors.Is(err, errNoAnswer) {
+				return err
+			}
+		}
+		return r.finish(run, ctx.Err() != nil)
+	}
+}
+
+// interruptible is a context that a signal or a closed output ends.
+func (r *flowing) interruptible() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(r.app.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	end := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-r.out.broken:
+			stop()
+		case <-end:
+		}
+	}()
+	return ctx, func() {
+		close(end)
+		<-ended
+		stop()
+	}
+}
+
+// finish prints the result and sets the exit code.
+func (r *flowing) finish(run *flow.Run, interrupted bool) error {
+	res := wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(run.Status), Reason: run.Reason, Message: run.Message}
+	if run.Status == flow.Completed {
+		out, err := r.db.Output(r.app.ctx, r.id, run.Nodes[run.Result].Seq)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("run %s: output: %w", r.id, err)
+		}
+		res.Output = json.RawMessage(out)
+	}
+	hint := ""
+	r.app.code, hint = r.outcome(run, interrupted)
+	r.out.result(res, hint)
+	if r.out.failed != nil {
+		r.app.code = exitError
+		return fmt.Errorf("standard output can't be written any more (%v); go on with: %s run --resume %s", r.out.failed, program(), r.id)
+	}
+	return nil
+}
+
+// outcome is the exit code, and what to do next.
+func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
+	goOn := "Go on with:\n    " + program() + " run --resume " + r.id
+	switch run.Status {
+	case flow.Completed:
+		return exitDone, ""
+	case flow.TimedOut:
+		return exitLimit, ""
+	case flow.Cancelled:
+		return exitInterrupt, ""
+	case flow.Failed:
+		if run.Reason == "max_steps" {
+			return exitLimit, ""
+		}
+		return exitError, ""
+	}
+	if interrupted {
+		return exitInterrupt, goOn
+	}
+	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
+		return exitHuman, r.answerHint(run)
+	}
+	return exitHuman, goOn
+}
+
+// answerHint says how to answer what a run waits for.
+func (r *flowing) answerHint(run *flow.Run) string {
+	n := r.graph.Node(run.Open.Node)
+	if n.HumanDecision == nil {
+		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json '…'"
+	}
+	var keys []string
+	for _, c := range n.HumanDecision.Choices {
+		keys = append(keys, c.Key)
+	}
+	return "Answer with:\n    " + program() + " runs answer " + r.id + " --choice " + strings.Join(keys, "|")
+}

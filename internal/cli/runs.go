@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+)
+
+// runsCmd is gamma runs.
+type runsCmd struct {
+	List   runsList   `cmd:"" help:"List workflow runs, newest first."`
+	Show   runsShow   `cmd:"" help:"Show a run, step by step."`
+	Watch  runsWatch  `cmd:"" help:"Follow a run until it ends or waits for a person."`
+	Pause  runsPause  `cmd:"" help:"Stop a run before its next step."`
+	Resume runsResume `cmd:"" help:"Let a paused run go on."`
+	Cancel runsCancel `cmd:"" help:"End a run."`
+	Answer runsAnswer `cmd:"" help:"Answer what a run waits for."`
+	Export runsExport `cmd:"" help:"Write a run as JSON lines."`
+}
+
+// Help is the long help.
+func (runsCmd) Help() string {
+	return `Workflow runs are kept in $GAMMA_HOME/gamma.db (default ~/.gamma). A unique beginning or end of a run's id will do; last: the newest.
+
+Example:
+  gamma runs list`
+}
+
+// findRun returns the id of the run that a person means.
+func findRun(ctx context.Context, db store.Store, text string) (string, error) {
+	if text == "last" {
+		list, err := db.Runs(ctx, 1)
+		if err != nil {
+			return "", err
+		}
+		if len(list) == 0 {
+			return "", errors.New("there is no run yet; start one with gamma run")
+		}
+		return list[0].ID, nil
+	}
+	if text == "" {
+		return "", usagef("the id of the run is empty")
+	}
+	ids, err := db.Find(ctx, text)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", fmt.Errorf("there is no run %q; \"gamma runs list\" shows them", text)
+	case slices.Contains(ids, text):
+		return text, nil
+	case len(ids) > 1:
+		return "", fmt.Errorf("%d run ids begin or end with %q; give more of the one you mean:\n  %s", len(ids), text, strings.Join(ids[:min(len(ids), 10)], "\n  "))
+	}
+	return ids[0], nil
+}
+
+// onRun opens the database and finds a run.
+func (a *app) onRun(text string, f func(*host.Runs, string) error) error {
+	return a.withRuns(func(h *host.Runs) error {
+		id, err := findRun(a.ctx, h.Store, text)
+		if err != nil {
+			return err
+		}
+		return f(h, id)
+	})
+}
+
+// statusOf is how a run stands, for people.
+func statusOf(i store.Info) string {
+	now := time.Now().UnixMilli()
+	switch {
+	case i.Status == flow.Queued && i.LeaseUntil > now:
+		return "starting"
+	case i.Status == flow.Running && i.LeaseUntil <= now:
+		return "running (nobody carries it out)"
+	case i.Status.Ended() || i.Reason == "":
+		return string(i.Status)
+	}
+	return string(i.Status) + detail(i.Reason)
+}
+
+type runsList struct {
+	JSON bool `name:"json" help:"One JSON object a line."`
+	All  bool `help:"All of them, not just the newest 30."`
+}
+
+// Help is the long help.
+func (runsList) Help() string {
+	return `Example:
+  gamma runs list`
+}
+
+// Run lists runs.
+func (c *runsList) Run(a *app) error {
+	return a.withRuns(func(h *host.Runs) error {
+		limit := 30
+		if c.All {
+			limit = 0
+		}
+		list, err := h.Store.Runs(a.ctx, limit)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 && !c.JSON {
+			fmt.Fprintln(a.stderr, "There is no run yet; start one with gamma run.")
+		}
+		for _, i := range list {
+			if c.JSON {
+				err = jsonLine(a.stdout, infoLine(i))
+			} else {
+				_, err = fmt.Fprintf(a.stdout, "%s  %s  %-16s %s  %s\n", i.ID, when(time.UnixMilli(i.Created), time.Now()), i.Workflow,
+					statusOf(i), printable(firstLine(i.Title, 60)))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// runLine is a run in gamma runs list --json.
+type runLine struct {
+	Run       string    `json:"run"`
+	Workflow  string    `json:"workflow"`
+	Title     string    `json:"title,omitempty"`
+	Status    string    `json:"status"`
+	Reason    string    `json:"reason,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Node      string    `json:"node,omitempty"`
+	Steps     int       `json:"steps"`
+	Session   string    `json:"session,omitempty"`
+	Workspace string    `json:"workspace"`
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
+	Wake      time.Time `json:"wake,omitzero"`
+	Live      bool      `json:"live"` // a process carries it out
+}
+
+func infoLine(i store.Info) runLine {
+	l := runLine{Run: i.ID, Workflow: i.Workflow, Title: i.Title, Status: string(i.Status), Reason: i.Reason, Message: i.Message, Node: i.Node,
+		Steps: i.Steps, Session: i.Session, Workspace: i.Workspace, Created: time.UnixMilli(i.Created).UTC(),
+		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli()}
+	if i.Wake > 0 {
+		l.Wake = time.UnixMilli(i.Wake).UTC()
+	}
+	return l
+}

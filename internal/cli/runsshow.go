@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+type runsShow struct {
+	ID   string `arg:"" name:"run" help:"Run id."`
+	JSON bool   `name:"json" help:"JSON lines, as gamma run --json prints them."`
+}
+
+// Help is the long help.
+func (runsShow) Help() string {
+	return `Shows what has happened in a run, also in one that has ended. The exit code is the one that gamma run would have.
+
+Example:
+  gamma runs show last`
+}
+
+// Run shows a run.
+func (c *runsShow) Run(a *app) error {
+	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+		s, err := a.reading(h, id, c.JSON)
+		if err != nil {
+			return err
+		}
+		if err := s.more(); err != nil {
+			return err
+		}
+		return s.end()
+	})
+}
+
+type runsWatch struct {
+	ID   string `arg:"" name:"run" help:"Run id."`
+	JSON bool   `name:"json" help:"JSON lines, as gamma run --json prints them."`
+}
+
+// Help is the long help.
+func (runsWatch) Help() string {
+	return `Follows a run that another process carries out, from its beginning, until it has ended or waits for a person.
+
+Example:
+  gamma runs watch last`
+}
+
+// Run follows a run.
+func (c *runsWatch) Run(a *app) error {
+	catchPipe()
+	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+		s, err := a.reading(h, id, c.JSON)
+		if err != nil {
+			return err
+		}
+		ctx, stop := s.interruptible()
+		defer stop()
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			if err := s.more(); err != nil {
+				return err
+			}
+			over, err := s.over()
+			if err != nil || over {
+				if err == nil {
+					err = s.end()
+				}
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				a.code = exitInterrupt
+				return nil
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// watchEvery is how often a watcher looks for news.
+const watchEvery = 200 * time.Millisecond
+
+// reader is a run that is read, not carried out.
+type reader struct {
+	flowing
+	seq int64 // the newest commit that was printed
+}
+
+// reading begins to read a run.
+func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
+	db := h.Store.(*store.SQLite)
+	_, info, err := db.Load(a.ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	g, err := graphOfRun(a.ctx, db, info)
+	if err != nil {
+		return nil, err
+	}
+	s := &reader{flowing: flowing{app: a, db: db, host: h, out: newRunPrinter(a, asJSON), id: id, info: info, graph: g}}
+	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: id, Workflow: info.Workflow, Session: info.Session, Workspace: info.Workspace})
+	return s, nil
+}
+
+// more prints what has happened since.
+func (s *reader) more() error {
+	for {
+		log, err := s.db.Log(s.app.ctx, s.id, s.seq, 500)
+		if err != nil || len(log) == 0 {
+			return err
+		}
+		for _, e := range log {
+			var request []byte
+			for _, f := range e.Facts {
+				if f.Kind != flow.KindAsked {
+					continue
+				}
+				d, err := s.db.Decision(s.app.ctx, f.Decision)
+				if err != nil {
+					return fmt.Errorf("run %s: decision %s: %w", s.id, f.Decision, err)
+				}
+				request = d.Request
+			}
+			s.out.events(runEvents(s.graph, s.id, e, request))
+			s.seq = e.Seq
+		}
+	}
+}
+
+// over reports whether only a person can go on with the run.
+func (s *reader) over() (bool, error) {
+	run, info, err := s.db.Load(s.app.ctx, s.id)
+	if err != nil {
+		return false, err
+	}
+	if info.Seq > s.seq {
+		return false, nil
+	}
+	waits := run.Status == flow.Waiting && run.Reason != flow.ForDelay && run.Reason != flow.ForRetry
+	return run.Status.Ended() || waits || run.Status == flow.Parked && run.Reason == flow.ForOperator, nil
+}
+
+// end prints how the run stands.
+func (s *reader) end() error {
+	run, _, err := s.db.Load(s.app.ctx, s.id)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", s.id, err)
+	}
+	return s.finish(run, false)
+}

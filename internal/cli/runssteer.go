@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+type runsPause struct {
+	ID string `arg:"" name:"run" help:"Run id."`
+}
+
+// Help is the long help.
+func (runsPause) Help() string {
+	return `The step that is open is finished first. "gamma run --resume ID" goes on.
+
+Example:
+  gamma runs pause last`
+}
+
+// Run pauses a run.
+func (c *runsPause) Run(a *app) error {
+	return a.steer(c.ID, "pausing", func() flow.Event { return flow.Pause{By: a.person()} })
+}
+
+type runsResume struct {
+	ID string `arg:"" name:"run" help:"Run id."`
+}
+
+// Help is the long help.
+func (runsResume) Help() string {
+	return `Lets a paused run, or one that is parked for the operator, go on: it is queued for whoever carries out runs. "gamma run --resume ID" does that here.
+
+Example:
+  gamma runs resume last`
+}
+
+// Run lets a run go on.
+func (c *runsResume) Run(a *app) error {
+	return a.steer(c.ID, "resumed", func() flow.Event { return flow.Resume{By: a.person()} })
+}
+
+type runsCancel struct {
+	ID string `arg:"" name:"run" help:"Run id."`
+}
+
+// Help is the long help.
+func (runsCancel) Help() string {
+	return `Ends a run. A command that runs is ended with it.
+
+Example:
+  gamma runs cancel last`
+}
+
+// Run cancels a run.
+func (c *runsCancel) Run(a *app) error {
+	return a.steer(c.ID, "cancelled", func() flow.Event { return flow.Cancel{By: a.person()} })
+}
+
+// steer brings an event to a run and says how that stands then.
+func (a *app) steer(text, done string, ev func() flow.Event) error {
+	return a.onRun(text, func(h *host.Runs, id string) error {
+		if err := h.Send(a.ctx, id, ev()); err != nil {
+			return err
+		}
+		_, info, err := h.Store.Load(a.ctx, id)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s  %s · now %s\n", id, done, statusOf(info))
+		return err
+	})
+}
+
+type runsAnswer struct {
+	ID     string `arg:"" name:"run" help:"Run id."`
+	Choice string `placeholder:"C" help:"The choice, of a human decision."`
+	Text   string `placeholder:"T" help:"The text that the choice asks for."`
+	JSON   string `name:"json" placeholder:"J" help:"The answer of a checkpoint, as JSON. '-' reads it from standard input."`
+	Key    string `placeholder:"K" help:"Idempotency key: the same answer with the same key is taken once, and counts as given when it is repeated."`
+}
+
+// Help is the long help.
+func (runsAnswer) Help() string {
+	return `Answers what a run waits for. The first answer wins. The run is queued then; "gamma run --resume ID" goes on.
+
+Examples:
+  gamma runs answer last --choice yes
+  gamma runs answer last --choice replan --text "smaller steps"
+  gamma runs answer last --json '{"version": "1.2"}'`
+}
+
+// Run answers a run.
+func (c *runsAnswer) Run(a *app) error {
+	if (c.Choice == "") == (c.JSON == "") {
+		return usagef("give --choice C (with --text T if it asks for one), or --json J")
+	}
+	if c.Text != "" && c.Choice == "" {
+		return usagef("--text goes with --choice")
+	}
+	value := workflow.JSON(c.JSON)
+	if c.JSON == "-" {
+		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt))
+		if err != nil {
+			return fmt.Errorf("answer from standard input: %w", err)
+		}
+		value = bytes.TrimSpace(b)
+	}
+	if len(value) > 0 && !json.Valid(value) {
+		return usagef("--json: it is no JSON")
+	}
+	if c.Key == "" {
+		c.Key = uuid.NewString()
+	}
+	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+		run, _, err := h.Store.Load(a.ctx, id)
+		if err != nil {
+			return fmt.Errorf("run %s: %w", id, err)
+		}
+		ans := flow.Answer{Choice: c.Choice, Text: c.Text, Value: value, By: a.person(), Key: c.Key}
+		if ans.Decision, err = decisionOf(a, h.Store, run, c.Key); err != nil {
+			return err
+		}
+		if err := h.Send(a.ctx, id, ans); err != nil {
+			var refused *flow.Refusal
+			if errors.As(err, &refused) && refused.Code == "invalid" {
+				return usageError{err}
+			}
+			return err
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s  answered; go on with: %s run --resume %s\n", id, program(), id)
+		return err
+	})
+}
+
+// decisionOf is the decision that a run waits for, else the newest that was
+// answered with the same key.
+func decisionOf(a *app, db store.Store, run *flow.Run, key string) (string, error) {
+	if run.Open != nil && run.Open.Decision != "" {
+		return run.Open.Decision, nil
+	}
+	log, err := db.Log(a.ctx, run.ID, 0, 0)
+	if err != nil {
+		return "", err
+	}
+	newest := ""
+	for _, e := range log {
+		for _, f := range e.Facts {
+			if f.Kind == flow.KindAnswered {
+				newest = f.Decision
+				if f.Key == key {
+					return newest, nil
+				}
+			}
+		}
+	}
+	if newest == "" {
+		return "", fmt.Errorf("run %s isn't waiting for an answer: it is %s", run.ID, run.Status)
+	}
+	return newest, nil
+}
+
+type runsExport struct {
+	ID  string `arg:"" name:"run" help:"Run id."`
+	Out string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it must not exist."`
+}
+
+// Help is the long help.
+func (runsExport) Help() string {
+	return `Writes a run as JSON lines: the run with its definition and input first, then each commit with its facts and output. What a run does after the export isn't in it.
+
+Example:
+  gamma runs export last -o run.jsonl`
+}
+
+// exportedRun is the first line of an export.
+type exportedRun struct {
+	Type     string          `json:"type"` // run
+	Schema   string          `json:"schema"`
+	Run      runLine         `json:"run"`
+	Seq      int64           `json:"seq"` // of the newest commit that follows
+	Identity json.RawMessage `json:"identity"`
+	Snapshot json.RawMessage `json:"snapshot"`
+	Input    json.RawMessage `json:"input"`
+}
+
+// exportedCommit is each following line.
+type exportedCommit struct {
+	Type    string          `json:"type"` // commit
+	Seq     int64           `json:"seq"`
+	Time    time.Time       `json:"time"`
+	Token   int64           `json:"token"`
+	Facts   []flow.Fact     `json:"facts"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Receipt json.RawMessage `json:"receipt,omitempty"`
+}
+
+// Run exports a run.
+func (c *runsExport) Run(a *app) error {
+	return a.onRun(c.ID, func(h *host.Runs, id string) (err error) {
+		to := a.stdout
+		if c.Out != "" {
+			f, err := os.OpenFile(inFolder(a.cwd, c.Out), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			to = f
+		}
+		return exportRun(a, h.Store, id, to)
+	})
+}
+
+func exportRun(a *app, db store.Store, id string, to io.Writer) error {
+	_, info, err := db.Load(a.ctx, id)
+	if err != nil {
+		return fmt.Errorf("run %s: %w", id, err)
+	}
+	def, err := db.Definition(a.ctx, info.Definition)
+	if err != nil {
+		return fmt.Errorf("run %s: definition: %w", id, err)
+	}
+	given, err := db.Given(a.ctx, id)
+	if err != nil {
+		return err
+	}
+	err = jsonLine(to, exportedRun{"run", "gamma.run.v1", infoLine(info), info.Seq, json.RawMessage(def.Identity), def.Snapshot, json.RawMessage(given)})
+	if err != nil {
+		return err
+	}
+	for seq := int64(0); seq < info.Seq; {
+		log, err := db.Log(a.ctx, id, seq, 500)
+		if err != nil {
+			return err
+		}
+		for _, e := range log {
+			if e.Seq > info.Seq {
+				break
+			}
+			line := exportedCommit{"commit", e.Seq, time.UnixMilli(e.At).UTC(), e.Token, e.Facts, json.RawMessage(e.Output), json.RawMessage(e.Receipt)}
+			if err := jsonLine(to, line); err != nil {
+				return err
+			}
+		}
+		if len(log) == 0 {
+			return fmt.Errorf("run %s: commit %d is missing", id, seq+1)
+		}
+		seq = log[len(log)-1].Seq
+	}
+	return nil
+}
+
+// inFolder makes a path absolute.
+func inFolder(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}

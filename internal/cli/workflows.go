@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gamma-harness/gamma/examples/workflows"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+	toolshell "github.com/gamma-harness/gamma/internal/tool/shell"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// runnable is a workflow that this binary can run.
+type runnable struct {
+	name   string
+	source string // example:NAME
+	make   func() (*workflow.Definition, error)
+}
+
+// runnables lists what can be run, in the order in which a bare name is looked
+// for.
+func runnables() []runnable {
+	var out []runnable
+	for _, e := range workflows.All() {
+		out = append(out, runnable{e.Name, "example:" + e.Name, e.Make})
+	}
+	return out
+}
+
+// findWorkflow returns the workflow that a person means.
+func findWorkflow(text string) (*workflow.Definition, string, error) {
+	var names []string
+	for _, r := range runnables() {
+		if text == r.name || text == r.source {
+			d, err := r.make()
+			if err != nil {
+				return nil, "", err
+			}
+			return d, r.source, nil
+		}
+		names = append(names, r.source)
+	}
+	if strings.HasSuffix(text, ".go") {
+		return nil, "", usagef("%s: workflows in Go are part of the binary; run one by its name: %s", text, strings.Join(names, ", "))
+	}
+	return nil, "", usagef("there is no workflow %q; \"gamma run --list\" shows what there is: %s", text, strings.Join(names, ", "))
+}
+
+// findStored returns the definition that a run began with.
+func findStored(stored store.Definition) (*workflow.Definition, error) {
+	var id host.Identity
+	if err := json.Unmarshal([]byte(stored.Identity), &id); err != nil {
+		return nil, fmt.Errorf("workflow %s: identity: %w", stored.Name, err)
+	}
+	for _, r := range runnables() {
+		if r.source != id.Source {
+			continue
+		}
+		d, err := r.make()
+		if err != nil {
+			return nil, err
+		}
+		if host.Describe(d, r.source).Key == stored.Key {
+			return d, nil
+		}
+		return nil, fmt.Errorf("workflow %s (%s, revision %s) has changed since the run began: go on with the gamma that began it, or cancel the run and start a new one", stored.Name, id.Source, id.Revision)
+	}
+	return nil, fmt.Errorf("workflow %s (%s) isn't in this gamma: go on with the one that has it, or cancel the run and start a new one", stored.Name, id.Source)
+}
+
+// openRuns opens the database and makes this process a host. Close both.
+func (a *app) openRuns() (*store.SQLite, *host.Life, error) {
+	home, err := a.home()
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.OpenSQLite(a.ctx, filepath.Join(home.Dir(), "gamma.db"))
+	if err != nil {
+		return nil, nil, err
+	}
+	life, err := host.Begin(filepath.Join(home.Dir(), "holders"))
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	return db, life, nil
+}
+
+// withRuns opens the database for a command.
+func (a *app) withRuns(f func(*host.Runs) error) error {
+	db, life, err := a.openRuns()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	defer life.Close()
+	return f(a.newHost(db, life))
+}
+
+func (a *app) newHost(db store.Store, life *host.Life) *host.Runs {
+	return host.NewRuns(host.Config{Store: db, Holder: life.Holder(), Find: findStored, Dead: life.Dead,
+		Env: func(workspace string) []string { return toolshell.Environ(os.Environ(), workspace, nil, nil) }})
+}
+
+// listWorkflows is gamma run --list.
+func (a *app) listWorkflows(asJSON bool) error {
+	for _, r := range runnables() {
+		d, err := r.make()
+		if err != nil {
+			return err
+		}
+		if !asJSON {
+			if _, err := fmt.Fprintf(a.stdout, "%-24s %s\n", r.source, d.Graph.Description); err != nil {
+				return err
+			}
+			continue
+		}
+		line := struct {
+			Name        string          `json:"name"`
+			Source      string          `json:"source"`
+			Revision    string          `json:"revision"`
+			Description string          `json:"description"`
+			Input       json.RawMessage `json:"input"`
+			Digest      string          `json:"digest"`
+		}{r.name, r.source, d.Revision, d.Graph.Description, json.RawMessage(d.Graph.Input), d.Graph.Digest()}
+		if line.Revision == "" {
+			line.Revision = "1"
+		}
+		if err := jsonLine(a.stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jsonLine writes a value as a line.
+func jsonLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}

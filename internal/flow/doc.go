@@ -1,0 +1,73 @@
+// Package flow decides what happens in a workflow run. It is pure: it reads no
+// clock, starts nothing and stores nothing.
+//
+//	Decide(graph, run, event, env) → the facts of one commit, or a refusal
+//	Apply(graph, run, fact)        → folds a fact into the run; knows no rule
+//	Owed(graph, run)               → what the holder of the run's claim must be doing
+//	Rows(before, commit)           → the rows that a store writes for a commit
+//
+// Facts are stored, events aren't: an engine with other rules still folds old
+// logs. Live work and recovery are the same: who claims a run folds (or reads
+// the projection), decides Claim, and carries out what Owed says.
+//
+// # The run
+//
+// A run value holds no outputs, only at which commit (seq) each node's newest
+// attempt ended. One attempt is open at most. Statuses and who may go on:
+//
+//	queued                        any host; Next is the node to enter, "" before the start
+//	running   open attempt        the claim's holder; after the lease any host
+//	waiting   decision            a person; Wake is the end of waiting, if there is one
+//	waiting   checkpoint          a person or program
+//	waiting   delay, retry        whoever sees Wake pass
+//	waiting   paused              resume; Next, or the open attempt that Escape held
+//	parked    session             hosts that have the session live
+//	parked    host                any host
+//	parked    operator            resume
+//	completed, failed, timed_out, cancelled   nobody; Reason is the code
+//
+// "starting" is a view: queued under a live claim.
+//
+// # Who enters a node
+//
+// Only the holder of a claim. Everybody else (a person, a timer, a route of the
+// server) makes a visit: claim, commit and release in one transaction, which
+// leaves the run queued at its next node.
+//
+// # Attempts
+//
+// The id is RUN/NODE#N, N counting the attempts of the run. Facts about an
+// attempt are taken only while it is the open one, so that a late result of a
+// lost claim changes nothing. How a node's attempt ended and where the run goes
+// are one commit: there is no state between them. After a lost claim
+//
+//	agent                          the same attempt goes on; time without a claim isn't counted
+//	compute, notify, checkpoint,   the same attempt runs again; it has no effect outside
+//	enter, exit, delay
+//	action, shell, batch           ends as cancelled (interrupted), and a new attempt begins;
+//	                               of a node marked once it fails as outcome_unknown
+//
+// # Facts
+//
+//	created          the run is there
+//	started          its input is normalised (the commit's output) and has a title
+//	attempt_started  attempt, node, deadline; again: it replaces an interrupted one
+//	attempt_prepared of an agent, before its prompt: deadline, maxChars, digest of the prompt
+//	deadline_moved   to At
+//	asked            decision id, digest of the request, until, default
+//	delayed          until
+//	answered         choice, by, key; input: the answer is the run's input from now on
+//	attempt_finished outcome, code, message; the commit's output and receipt belong to it;
+//	                 of a notification its id and text
+//	retry_set        node, tries, until
+//	queued           next
+//	pause_asked, paused (next), held, unheld, resumed
+//	parked           reason, code, message; unparked
+//	updated          type, key, data, estimate
+//	turn_owed        attempt and cause of a failure that the session hasn't heard of
+//	turn_settled     a later prompt of the run tells it
+//	turn_due, present  what the session gets when the run has ended or waits
+//	ended            status, code, message, node with the output
+//
+// A commit has one output at most.
+package flow

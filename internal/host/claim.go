@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// claim is a runner's way into the store.
+type claim struct {
+	host  *Runs
+	graph *flow.Graph
+	run   string
+	token int64
+	kept  bool // the newest commit didn't give it back
+}
+
+// Commit stores a commit. The claim goes back with it when the run no longer
+// needs anybody.
+func (c *claim) Commit(ctx context.Context, before *flow.Run, commit *flow.Commit, consumed []string) (time.Time, error) {
+	now := time.Now()
+	w := store.Write{Graph: c.graph, Before: before, Commit: commit, Token: c.token, Now: now.UnixMilli(), Consumed: consumed}
+	var until time.Time
+	if commit.Next.Status == flow.Running || commit.Next.Status == flow.Queued {
+		until = now.Add(runner.Lease)
+		w.LeaseUntil = until.UnixMilli()
+	}
+	if err := c.host.Store.Commit(ctx, w); err != nil {
+		return until, lost(err)
+	}
+	c.kept = w.LeaseUntil > 0
+	return until, nil
+}
+
+// lost turns the store's word for a lost claim into the runner's.
+func lost(err error) error {
+	if errors.Is(err, store.ErrFenced) {
+		return runner.ErrLost
+	}
+	return err
+}
+
+// Renew keeps the claim.
+func (c *claim) Renew(ctx context.Context) (time.Time, error) {
+	now := time.Now()
+	until := now.Add(runner.Lease)
+	return until, lost(c.host.Store.Renew(ctx, c.run, c.token, now.UnixMilli(), until.UnixMilli()))
+}
+
+// Output reads an output.
+func (c *claim) Output(ctx context.Context, seq int64) (workflow.JSON, error) {
+	return c.host.Store.Output(ctx, c.run, seq)
+}
+
+// Signals lists what was left for the run.
+func (c *claim) Signals(ctx context.Context) ([]runner.Signal, error) {
+	list, err := c.host.Store.Signals(ctx, c.run)
+	out := make([]runner.Signal, len(list))
+	for i, s := range list {
+		out[i] = runner.Signal{ID: s.ID, Event: s.Event}
+	}
+	return out, err
+}
+
+// Drop removes a signal.
+func (c *claim) Drop(ctx context.Context, id string) error {
+	_, err := c.host.Store.Drop(ctx, c.run, id)
+	return err
+}
+
+// park parks a run that can't be carried out here for the operator.
+func (c *claim) park(ctx context.Context, g *flow.Graph, run *flow.Run, why string) (*flow.Run, error) {
+	if g == nil {
+		return nil, errors.New("run " + run.ID + ": " + why)
+	}
+	c.graph = g
+	d := flow.Decide(g, run, flow.Park{For: flow.ForOperator, Message: why}, flow.Env{Now: time.Now().UnixMilli(), Holder: true})
+	if d.Refused != nil {
+		return run, c.host.Store.Release(ctx, c.run, c.token)
+	}
+	if _, err := c.Commit(ctx, run, &d, nil); err != nil {
+		return nil, err
+	}
+	if c.host.Observe != nil {
+		c.host.Observe(run.ID, run, &d)
+	}
+	return d.Next, nil
+}

@@ -1,0 +1,21 @@
+// Package host decides which workflow runs are carried out in this process, and
+// joins them with their definitions and, by ids, with sessions.
+//
+// Start queues a run. Drive claims one run and carries it out as far as that
+// can be done here; Work claims whatever it may, and fires the timers of all
+// runs. Send brings an event to a run, whoever holds it: as a visit if nobody
+// does, else as a signal for the holder.
+//
+// # Claims
+//
+// A claim is kept for 30 s and renewed every 10 s. A host names itself as the
+// holder; where it is known that a holder's process is dead (Config.Dead), its
+// claims are ended at once instead of being waited for.
+//
+// # Definitions
+//
+// A run goes on only with the definition that it began with: graph and code
+// have the same key. Where it isn't there, the run is parked for the operator,
+// with what to do; it stays readable. A run whose workspace is gone is parked
+// too. Resume tries again.
+package host

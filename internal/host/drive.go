@@ -1,0 +1,245 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/store"
+)
+
+// Drive carries out one run until it has ended, waits for somebody, or is
+// parked for somebody else. It waits for timers, and for a claim that another
+// process holds; notice is told of that once. When ctx ends, the run is parked
+// for any host.
+func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, until time.Time)) (*flow.Run, error) {
+	told := false
+	for {
+		if err := h.bury(ctx); err != nil {
+			return nil, err
+		}
+		c, err := h.Store.Claim(ctx, h.hunt(id))
+		if err != nil {
+			return nil, fmt.Errorf("run %s: claim: %w", id, err)
+		}
+		if c != nil {
+			run, err := h.carry(ctx, *c)
+			switch {
+			case errors.Is(err, runner.ErrLost):
+			case err != nil: // who tries again shall not have to wait for the lease
+				return run, errors.Join(err, h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token))
+			case h.stands(run) || ctx.Err() != nil:
+				return run, nil
+			}
+			continue
+		}
+		run, info, err := h.Store.Load(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
+		now := time.Now()
+		held := info.LeaseUntil > now.UnixMilli()
+		if !held && h.stands(run) || run.Status.Ended() {
+			return run, nil
+		}
+		if held && !told && notice != nil {
+			notice(info.Holder, time.UnixMilli(info.LeaseUntil))
+			told = true
+		}
+		if err := h.sleep(ctx, run); ctx.Err() != nil {
+			return run, nil // nothing to park: nobody here holds it
+		} else if err != nil {
+			return nil, fmt.Errorf("run %s: timer: %w", id, err)
+		}
+	}
+}
+
+// Tick fires the timers whose time has come.
+func (h *Runs) Tick(ctx context.Context) error { return h.fireDue(ctx) }
+
+// stands reports whether a run goes on only when somebody else does something.
+func (h *Runs) stands(r *flow.Run) bool {
+	switch r.Status {
+	case flow.Queued, flow.Running:
+		return false
+	case flow.Waiting:
+		return r.Wake == 0 || r.Reason == flow.ForDecision
+	case flow.Parked:
+		return r.Reason != flow.ForHost && !(r.Reason == flow.ForSession && h.live(r.Session))
+	}
+	return true
+}
+
+// sleep waits for a timer of the run and fires it, or just a while.
+func (h *Runs) sleep(ctx context.Context, r *flow.Run) error {
+	d := pollRuns / 4
+	timed := r.Status == flow.Waiting && r.Wake > 0
+	if timed {
+		d = min(time.Until(time.UnixMilli(r.Wake)), pollRuns)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+	}
+	if !timed || time.Now().UnixMilli() < r.Wake {
+		return nil
+	}
+	err := h.visit(ctx, r.ID, flow.Fire{}, nil)
+	var refused *flow.Refusal
+	if errors.As(err, &refused) || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrSlot) {
+		return nil // somebody was faster
+	}
+	return err
+}
+
+// visit decides an event for a run that nobody holds, and stores it. The error
+// is a *flow.Refusal if the run doesn't take it, and store.ErrFenced if
+// somebody holds the run or was faster.
+func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []string) error {
+	run, info, err := h.Store.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UnixMilli()
+	d, err := h.Store.Definition(ctx, info.Definition)
+	if err != nil {
+		return err
+	}
+	g, err := graphOf(d)
+	if err != nil {
+		return err
+	}
+	c := flow.Decide(g, run, ev, flow.Env{Now: now, Session: h.live(run.Session)})
+	if c.Refused != nil {
+		return c.Refused
+	}
+	if info.LeaseUntil > now { // its holder would refuse the same, and can't say so
+		return store.ErrFenced
+	}
+	if len(c.Facts) == 0 {
+		return nil
+	}
+	return h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+}
+
+// Send brings an event to a run: an answer, pause, resume, cancel or escape. It
+// returns when the run has taken it. A *flow.Refusal says why it doesn't. An
+// answer that is there already, by the same key with the same content, counts
+// as taken.
+func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
+	signal := uuid.NewString()
+	left := false
+	for {
+		if err := h.bury(ctx); err != nil {
+			return err
+		}
+		if left { // the holder takes it, or has gone
+			mine, err := h.waiting(ctx, id, signal)
+			if err != nil {
+				return err
+			}
+			if !mine {
+				return h.verdict(ctx, id, ev, nil)
+			}
+		}
+		var consumed []string
+		if left {
+			consumed = []string{signal}
+		}
+		err := h.visit(ctx, id, ev, consumed)
+		var refused *flow.Refusal
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &refused):
+			if left {
+				if _, err := h.Store.Drop(ctx, id, signal); err != nil {
+					return err
+				}
+			}
+			return h.verdict(ctx, id, ev, refused)
+		case !errors.Is(err, store.ErrFenced):
+			return fmt.Errorf("run %s: %w", id, err)
+		}
+		if !left {
+			held, err := h.held(ctx, id)
+			if err != nil {
+				return err
+			}
+			if !held {
+				continue // somebody was faster; look again
+			}
+			if err := h.Store.Leave(ctx, id, signal, ev, time.Now().UnixMilli()); err != nil {
+				return fmt.Errorf("run %s: %w", id, err)
+			}
+			left = true
+		}
+		t := time.NewTimer(pollSignal)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("run %s: its holder hasn't taken it yet, and will: %w", id, context.Cause(ctx))
+		case <-t.C:
+		}
+	}
+}
+
+// pollSignal is how often a sender looks whether its signal was taken.
+const pollSignal = 100 * time.Millisecond
+
+func (h *Runs) held(ctx context.Context, id string) (bool, error) {
+	_, info, err := h.Store.Load(ctx, id)
+	return info.LeaseUntil > time.Now().UnixMilli(), err
+}
+
+// waiting reports whether a signal is still there.
+func (h *Runs) waiting(ctx context.Context, id, signal string) (bool, error) {
+	list, err := h.Store.Signals(ctx, id)
+	for _, s := range list {
+		if s.ID == signal {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// verdict says what became of an event, by what is stored. refused is nil if a
+// holder took or refused it.
+func (h *Runs) verdict(ctx context.Context, id string, ev flow.Event, refused *flow.Refusal) error {
+	a, isAnswer := ev.(flow.Answer)
+	if !isAnswer {
+		if refused != nil {
+			return refused
+		}
+		return nil
+	}
+	d, err := h.Store.Decision(ctx, a.Decision)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return err
+	case err == nil && d.Answered && a.Key != "" && d.Key == a.Key && sameAnswer(d, a):
+		return nil
+	case err == nil && d.Answered && d.By == a.By && refused == nil && a.Key == "":
+		return nil
+	case err == nil && d.Answered:
+		return &flow.Refusal{Code: "conflict", Reason: fmt.Sprintf("run %s: %s has answered already: %s", id, d.By, said(d))}
+	case refused != nil:
+		return refused
+	}
+	return &flow.Refusal{Code: "conflict", Reason: "run " + id + " didn't take the answer"}
+}
+
+func said(d store.Decision) string {
+	if d.Choice != "" {
+		return d.Choice
+	}
+	return string(d.Answer)
+}

@@ -1,0 +1,326 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// Config is what a host needs.
+type Config struct {
+	Store  store.Store
+	Holder string // names this process
+	// Find returns the definition that a run began with, by its key; an error
+	// says what to do about a missing one.
+	Find func(d store.Definition) (*workflow.Definition, error)
+	// Live lists the sessions that are live here; nil: none.
+	Live  func() []string
+	Steps runner.StepExecutor // nil: agent steps aren't carried out here
+	Env   func(workspace string) []string
+	// Dead reports whether a holder's process is known to be dead; nil: that is
+	// never known.
+	Dead func(holder string) bool
+	// Trouble is told of a run that couldn't be carried on, so that one such
+	// run doesn't keep Work from the others; nil: nobody listens.
+	Trouble func(run string, err error)
+	// Observe is told of each commit that this host makes while it holds a
+	// claim; nil: nobody listens.
+	Observe func(run string, before *flow.Run, c *flow.Commit)
+}
+
+// Runs carries out workflow runs.
+type Runs struct{ Config }
+
+// NewRuns makes a host.
+func NewRuns(c Config) *Runs { return &Runs{c} }
+
+// Identity is the identity of a definition's code.
+type Identity struct {
+	Source   string `json:"source"` // builtin:NAME, example:NAME, …
+	Revision string `json:"revision"`
+}
+
+// Describe makes what is stored of a definition.
+func Describe(d *workflow.Definition, source string) store.Definition {
+	revision := d.Revision
+	if revision == "" {
+		revision = "1"
+	}
+	identity, err := json.Marshal(Identity{source, revision})
+	if err != nil {
+		panic(err) // two strings
+	}
+	out := store.Definition{Name: d.Graph.Name, Snapshot: d.Graph.Snapshot(), Identity: string(identity)}
+	sum := sha256.Sum256([]byte(string(out.Snapshot) + "\n" + out.Identity))
+	out.Key = hex.EncodeToString(sum[:])
+	return out
+}
+
+// Request is a run to be started.
+type Request struct {
+	ID         string // "": a new UUIDv7
+	Definition *workflow.Definition
+	Source     string
+	Input      workflow.JSON
+	Session    string // of origin; "": none
+	Workspace  string
+}
+
+// Check says why a run can't be started, nil if it can. What is wrong with its
+// input is found here as far as its schema tells.
+func (r Request) Check() error {
+	if need := r.Definition.Graph.NeedsSession(); len(need) > 0 && r.Session == "" {
+		what := flow.NoSession
+		if r.Definition.Graph.Node(need[0]).NodeType == workflow.TypeNotify {
+			what = "a notification requires an origin session"
+		}
+		return fmt.Errorf("workflow %s: node %s: %s", r.Definition.Graph.Name, need[0], what)
+	}
+	if !utf8.Valid(r.Input) || len(r.Input) > maxInput {
+		return &InputError{r.Definition.Graph.Name, []string{fmt.Sprintf("it has %d bytes; at most %d bytes of UTF-8 are allowed", len(r.Input), maxInput)}}
+	}
+	broken, err := workflow.Violations(r.Definition.Graph.Input, r.Input)
+	if err != nil {
+		return fmt.Errorf("workflow %s: input: %w", r.Definition.Graph.Name, err)
+	}
+	if len(broken) > 0 {
+		return &InputError{r.Definition.Graph.Name, broken}
+	}
+	return nil
+}
+
+// maxInput is how many bytes an input may have.
+const maxInput = 16 << 20
+
+// InputError is an input that breaks its schema.
+type InputError struct {
+	Workflow string
+	Broken   []string
+}
+
+func (e *InputError) Error() string {
+	text := "workflow " + e.Workflow + ": the input doesn't fit"
+	for _, b := range e.Broken {
+		text += "\n- " + b
+	}
+	return text
+}
+
+// Start stores a run, queued for any host. The same id twice is one run.
+func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
+	if err := r.Check(); err != nil {
+		return "", err
+	}
+	if r.ID == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return "", fmt.Errorf("id of the run: %w", err)
+		}
+		r.ID = id.String()
+	}
+	now := time.Now().UnixMilli()
+	_, err := h.Store.Enqueue(ctx, store.New{Commit: flow.Create(r.ID, r.Session, now), Definition: Describe(r.Definition, r.Source),
+		Workspace: r.Workspace, Input: r.Input, Now: now})
+	if errors.Is(err, store.ErrExists) {
+		return r.ID, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("start of workflow %s: %w", r.Definition.Graph.Name, err)
+	}
+	return r.ID, nil
+}
+
+// by lists who this host may claim for.
+func (h *Runs) by() []string {
+	out := []string{"*"}
+	if h.Live != nil {
+		out = append(out, h.Live()...)
+	}
+	return out
+}
+
+func (h *Runs) hunt(run string) store.Hunt {
+	now := time.Now()
+	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(runner.Lease).UnixMilli()}
+}
+
+// carry carries out a run that was claimed, and returns how it stands then. A
+// broken invariant of the engine ends the run's turn here, not the process.
+func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
+		}
+	}()
+	return h.carryOn(ctx, c)
+}
+
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) {
+	run, info, err := h.Store.Load(ctx, c.Run)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.Run, err)
+	}
+	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true}
+	def, graph, err := h.definition(ctx, info.Definition)
+	if err == nil {
+		if fi, statErr := os.Stat(info.Workspace); statErr != nil || !fi.IsDir() {
+			err = fmt.Errorf("its workspace %s is gone: put it back, then resume the run", info.Workspace)
+		}
+	}
+	if err != nil {
+		return cl.park(ctx, graph, run, err.Error())
+	}
+	cl.graph = graph
+	given, err := h.Store.Given(ctx, c.Run)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", c.Run, err)
+	}
+	conf := runner.Config{Graph: graph, Program: def.Program, Run: run, Input: given, Claim: cl,
+		Until: time.Now().Add(runner.Lease), LeaseWas: c.LeaseWas, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
+	if h.Env != nil {
+		conf.Env = h.Env(info.Workspace)
+	}
+	if h.Observe != nil {
+		conf.Observe = func(before *flow.Run, commit *flow.Commit) { h.Observe(c.Run, before, commit) }
+	}
+	out, err := runner.Drive(ctx, conf)
+	if cl.kept && err == nil {
+		err = h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token)
+	}
+	return out, err
+}
+
+func (h *Runs) live(session string) bool {
+	for _, s := range h.by()[1:] {
+		if s == session {
+			return true
+		}
+	}
+	return false
+}
+
+// definition finds the code that a run began with. The graph is returned also
+// where the code is gone.
+func (h *Runs) definition(ctx context.Context, key string) (*workflow.Definition, *flow.Graph, error) {
+	stored, err := h.Store.Definition(ctx, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("definition %s: %w", key, err)
+	}
+	g, err := workflow.ReadSnapshot(stored.Snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
+	def, err := h.Find(stored)
+	if err != nil {
+		return nil, flow.Index(g), err
+	}
+	return def, flow.Index(g), nil
+}
+
+// Work claims and carries out runs until its context ends, at most parallel at
+// once, and fires timers. Runs that are carried out then are parked. A run that
+// can't be carried on keeps its claim, so that it is tried again only when the
+// lease has run out. The error is that of a store that can't be used.
+func (h *Runs) Work(ctx context.Context, parallel int) error {
+	slots := make(chan struct{}, parallel)
+	defer func() {
+		for range parallel {
+			slots <- struct{}{} // all have ended
+		}
+	}()
+	tick := time.NewTicker(pollRuns)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case slots <- struct{}{}:
+		}
+		c, err := h.next(ctx)
+		if err != nil || c == nil {
+			<-slots
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+			continue
+		}
+		go func() {
+			defer func() { <-slots }()
+			if _, err := h.carry(ctx, *c); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
+				h.Trouble(c.Run, err)
+			}
+		}()
+	}
+}
+
+// pollRuns is how often a host without work looks for some.
+const pollRuns = time.Second
+
+// next claims a run, after whatever time has come for was done.
+func (h *Runs) next(ctx context.Context) (*store.Claimed, error) {
+	if err := h.fireDue(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.bury(ctx); err != nil {
+		return nil, err
+	}
+	c, err := h.Store.Claim(ctx, h.hunt(""))
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	return c, nil
+}
+
+// fireDue fires the timers whose time has come.
+func (h *Runs) fireDue(ctx context.Context) error {
+	due, err := h.Store.Due(ctx, time.Now().UnixMilli(), 100)
+	if err != nil {
+		return fmt.Errorf("timers: %w", err)
+	}
+	for _, id := range due {
+		err := h.visit(ctx, id, flow.Fire{}, nil)
+		var refused *flow.Refusal
+		if err != nil && !errors.As(err, &refused) && !errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrSlot) {
+			return fmt.Errorf("timer of run %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// bury ends the claims of holders whose processes are dead.
+func (h *Runs) bury(ctx context.Context) error {
+	if h.Dead == nil {
+		return nil
+	}
+	now := time.Now().UnixMilli()
+	holders, err := h.Store.Holders(ctx, now)
+	if err != nil {
+		return fmt.Errorf("holders: %w", err)
+	}
+	for _, holder := range holders {
+		if holder == h.Holder || !h.Dead(holder) {
+			continue
+		}
+		if _, err := h.Store.Expire(ctx, holder, now); err != nil {
+			return fmt.Errorf("claims of %s: %w", holder, err)
+		}
+	}
+	return nil
+}

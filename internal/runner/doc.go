@@ -1,0 +1,40 @@
+// Package runner carries out one claimed workflow run: what flow.Owed says, one
+// effect at a time, each outcome stored before the next begins.
+//
+// Drive owns the run value. Everything that changes it passes through one
+// goroutine: the effect that has ended, signals that others left, the deadline,
+// the renewal of the claim, the end of the context. An effect runs in a
+// goroutine of its own and gets the run as it stood when it began.
+//
+// # Order
+//
+// Decide, commit, take the next state, tell Observe, start what is owed. A
+// commit that fails ends Drive: the run value is dropped, and who claims the run
+// next reads it again. Nothing outside is begun with less than StartMargin left
+// of the lease.
+//
+// # How Drive ends
+//
+//	nil       nothing is owed: the run has ended, waits or is parked
+//	ErrLost   somebody else has the claim; effects were ended first
+//	others    the store or the program's surroundings failed; the run is as it
+//	          was stored, and goes on at the next claim
+//
+// When its context ends, Drive parks the run for any host, unless its claim is
+// lost. Effects are told to end and waited for: a command's process group gets
+// TERM, and KILL after a second; a Go callback that doesn't listen to its
+// context is left to itself after EndWait.
+//
+// # Callbacks
+//
+// They see the run by flow.Reads. An error, a panic included, is the node's
+// failure. A store that can't be read isn't: it ends Drive.
+//
+// # Commands
+//
+// A process group in the workspace, with the environment that the host gives
+// and the command's own over it. Each stream keeps its first MaxChars UTF-16
+// units, 1,000,000 at most. The receipt is stored with the attempt also when it
+// failed. Lines of standard output may become updates; the command waits while
+// one is stored.
+package runner

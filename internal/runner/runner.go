@@ -1,0 +1,411 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// The times of a claim.
+const (
+	Lease       = 30 * time.Second
+	RenewEvery  = 10 * time.Second
+	StartMargin = 5 * time.Second
+	EndWait     = 3 * time.Second        // for an effect that was told to end
+	PollSignals = 300 * time.Millisecond // what others want is looked for this often
+)
+
+// ErrLost: the claim is somebody else's.
+var ErrLost = errors.New("the run's claim is lost")
+
+// Signal is an event that somebody left for the holder.
+type Signal struct {
+	ID    string
+	Event flow.Event
+}
+
+// Claim is the claim of the run and the way into its store.
+type Claim interface {
+	// Commit stores a commit and keeps the claim until then; a zero time means
+	// that the claim was given back with it. ErrLost: nothing was written.
+	Commit(ctx context.Context, before *flow.Run, c *flow.Commit, consumed []string) (until time.Time, err error)
+	// Renew keeps the claim. ErrLost: it is gone.
+	Renew(ctx context.Context) (until time.Time, err error)
+	// Output reads the output of a commit.
+	Output(ctx context.Context, seq int64) (workflow.JSON, error)
+	// Signals lists what was left for the run, the oldest first.
+	Signals(ctx context.Context) ([]Signal, error)
+	// Drop removes a signal that changes nothing.
+	Drop(ctx context.Context, id string) error
+}
+
+// Config is a claimed run and what it needs.
+type Config struct {
+	Graph     *flow.Graph
+	Program   workflow.Program
+	Run       *flow.Run
+	Input     workflow.JSON // as given
+	Claim     Claim
+	Until     time.Time // of the lease
+	LeaseWas  int64     // of the claim before, Unix milliseconds
+	Session   bool      // the run's session is live here
+	Workspace string
+	Env       []string     // of commands
+	Steps     StepExecutor // nil: there is none, agent steps fail
+	// Observe is told of each commit after it is stored, in order. It must not
+	// wait for the run.
+	Observe func(before *flow.Run, c *flow.Commit)
+}
+
+// runner is a run that is being carried out. The goroutine of Drive owns it.
+type runner struct {
+	Config
+	running *effect
+	events  chan arrival
+	late    *time.Timer // fires before the lease runs out
+	lost    chan struct{}
+	outputs *outputs
+	wish    *Signal // a cancel or escape that the open step was told of
+	expired bool    // the open effect was told that its time is up
+}
+
+// arrival is what an effect sends.
+type arrival struct {
+	from  *effect
+	event flow.Event
+	err   error      // the surroundings failed
+	reply chan error // of updates: stored, or refused
+}
+
+// effect is what runs.
+type effect struct {
+	*flow.Effect
+	stop context.CancelCauseFunc
+	done chan struct{}
+}
+
+// The causes with which an effect is ended.
+var (
+	errDeadline  = errors.New("timeout")
+	errCancelled = errors.New("cancel")
+	errEscaped   = errors.New("escape")
+	errParked    = errors.New("park")
+	errOver      = errors.New("no longer wanted")
+)
+
+// Drive carries out a claimed run until nothing is owed.
+func Drive(ctx context.Context, c Config) (*flow.Run, error) {
+	r := &runner{Config: c, events: make(chan arrival), lost: make(chan struct{}, 1), outputs: newOutputs(c.Claim)}
+	r.late = time.AfterFunc(time.Until(c.Until)-StartMargin, func() {
+		select {
+		case r.lost <- struct{}{}:
+		default:
+		}
+	})
+	defer r.late.Stop()
+	err := r.drive(ctx)
+	r.end(errOver)
+	return r.Run, err
+}
+
+func (r *runner) drive(ctx context.Context) error {
+	store := context.WithoutCancel(ctx) // what is begun is stored
+	if err := r.signals(store); err != nil {
+		return err
+	}
+	if err := r.decide(store, flow.Claim{LeaseWas: r.LeaseWas}, nil); err != nil {
+		return err
+	}
+	renew, poll := time.NewTicker(RenewEvery), time.NewTicker(PollSignals)
+	defer renew.Stop()
+	defer poll.Stop()
+	for {
+		if err := r.reconcile(store); err != nil {
+			return err
+		}
+		if r.running == nil {
+			return nil
+		}
+		deadline, stop := r.deadline()
+		err := r.step(ctx, store, renew.C, poll.C, deadline)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// step waits for one thing to happen and carries it out.
+func (r *runner) step(ctx, store context.Context, renew, poll, deadline <-chan time.Time) error {
+	select {
+	case a := <-r.events:
+		return r.arrived(store, a)
+	case <-renew:
+		until, err := r.Claim.Renew(store)
+		if err != nil {
+			return err
+		}
+		r.leased(until)
+		return nil
+	case <-poll:
+		return r.signals(store)
+	case <-deadline:
+		return r.overdue(store)
+	case <-r.lost:
+		r.end(ErrLost)
+		return fmt.Errorf("%w: its lease couldn't be renewed in time", ErrLost)
+	case <-ctx.Done():
+		return r.park(store)
+	}
+}
+
+// leased moves the moment at which everything stops unless the claim is kept.
+func (r *runner) leased(until time.Time) {
+	if !until.IsZero() {
+		r.late.Reset(time.Until(until) - StartMargin)
+	}
+}
+
+// decide decides an event, stores what it leads to, and takes it as the state.
+// A refusal isn't an error here; it is returned by refused.
+func (r *runner) decide(ctx context.Context, ev flow.Event, consumed []string) error {
+	_, err := r.commit(ctx, ev, consumed)
+	return err
+}
+
+func (r *runner) commit(ctx context.Context, ev flow.Event, consumed []string) (*flow.Refusal, error) {
+	c := flow.Decide(r.Graph, r.Run, ev, flow.Env{Now: time.Now().UnixMilli(), Holder: true, Session: r.Session})
+	if c.Refused != nil || len(c.Facts) == 0 {
+		return c.Refused, nil
+	}
+	before := r.Run
+	until, err := r.Claim.Commit(ctx, before, &c, consumed)
+	if err != nil {
+		return nil, err
+	}
+	r.leased(until)
+	r.outputs.put(c.Next.Seq, c.Output)
+	r.Run = c.Next
+	if r.Observe != nil {
+		r.Observe(before, &c)
+	}
+	return nil, nil
+}
+
+// reconcile makes what runs equal to what is owed.
+func (r *runner) reconcile(ctx context.Context) error {
+	owed := flow.Owed(r.Graph, r.Run)
+	if r.running != nil && (owed == nil || owed.ID != r.running.ID) {
+		r.end(errOver)
+	}
+	if owed == nil || r.running != nil {
+		return nil
+	}
+	if owed.Kind == flow.DoAction || owed.Kind == flow.DoStep {
+		until, err := r.Claim.Renew(ctx)
+		if err != nil {
+			return err
+		}
+		r.leased(until)
+	}
+	r.start(owed)
+	return nil
+}
+
+// start begins an effect.
+func (r *runner) start(owed *flow.Effect) {
+	ctx, stop := context.WithCancelCause(context.Background())
+	e := &effect{owed, stop, make(chan struct{})}
+	r.running, r.expired, r.wish = e, false, nil
+	w := &work{runner: r, effect: e, run: r.Run, ctx: ctx}
+	go func() {
+		defer close(e.done)
+		ev, err := w.do()
+		if err == nil && ev == nil {
+			return
+		}
+		select {
+		case r.events <- arrival{from: e, event: ev, err: err}:
+		case <-ctx.Done():
+			w.give(arrival{from: e, event: ev, err: err})
+		}
+	}()
+}
+
+// give hands over what an effect ended with although it was told to end, as
+// long as somebody may wait for it.
+func (w *work) give(a arrival) {
+	t := time.NewTimer(EndWait)
+	defer t.Stop()
+	select {
+	case w.runner.events <- a:
+	case <-t.C:
+	}
+}
+
+// end tells the running effect to end and waits a while for it. What it still
+// sends is dropped.
+func (r *runner) end(cause error) {
+	e := r.running
+	if e == nil {
+		return
+	}
+	r.running = nil
+	e.stop(cause)
+	t := time.NewTimer(EndWait)
+	defer t.Stop()
+	for {
+		select {
+		case a := <-r.events:
+			if a.reply != nil {
+				a.reply <- cause
+			}
+		case <-e.done:
+			return
+		case <-t.C:
+			return
+		}
+	}
+}
+
+// arrived takes what an effect sends.
+func (r *runner) arrived(ctx context.Context, a arrival) error {
+	if a.from != r.running {
+		if a.reply != nil {
+			a.reply <- errOver
+		}
+		return nil
+	}
+	if a.reply != nil {
+		refused, err := r.commit(ctx, a.event, nil)
+		switch {
+		case err != nil:
+			a.reply <- err
+			return err
+		case refused != nil:
+			a.reply <- refused
+		default:
+			a.reply <- nil
+		}
+		return nil
+	}
+	<-a.from.done
+	r.running = nil
+	if a.err != nil {
+		return a.err
+	}
+	if done, ok := a.event.(flow.StepDone); ok {
+		return r.stepDone(ctx, done)
+	}
+	refused, err := r.commit(ctx, a.event, nil)
+	if refused != nil {
+		return fmt.Errorf("run %s: %w", r.Run.ID, refused) // a fault of ours: the effect was owed
+	}
+	return err
+}
+
+// deadline fires when the open attempt's time is up.
+func (r *runner) deadline() (<-chan time.Time, func()) {
+	open := r.Run.Open
+	if open == nil || open.Deadline == 0 || r.Run.Status != flow.Running || r.expired {
+		if !r.expired {
+			return nil, func() {}
+		}
+		t := time.NewTimer(EndWait) // it was told, and doesn't end
+		return t.C, func() { t.Stop() }
+	}
+	t := time.NewTimer(time.Until(time.UnixMilli(open.Deadline)))
+	return t.C, func() { t.Stop() }
+}
+
+// overdue ends the open attempt. A command or an agent step is told first: its
+// receipt, or its answer, counts.
+func (r *runner) overdue(ctx context.Context) error {
+	e := r.running
+	waits := e.Kind == flow.DoStep || e.Kind == flow.DoAction && (e.Node.Shell || e.Node.Batch)
+	if waits && !r.expired {
+		r.expired = true
+		e.stop(errDeadline)
+		return nil
+	}
+	return r.decide(ctx, flow.Fire{}, nil)
+}
+
+// park gives the run up, with nothing recorded about its attempt.
+func (r *runner) park(ctx context.Context) error {
+	r.end(errParked)
+	return r.decide(ctx, flow.Park{For: flow.ForHost}, nil)
+}
+
+// signals carries out what others left for the run.
+func (r *runner) signals(ctx context.Context) error {
+	list, err := r.Claim.Signals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if r.wish != nil && r.wish.ID == s.ID {
+			continue // the step was told, and hasn't ended yet
+		}
+		if r.tellStep(s) {
+			continue
+		}
+		refused, err := r.commit(ctx, s.Event, []string{s.ID})
+		if err == nil && refused != nil {
+			err = r.Claim.Drop(ctx, s.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellStep tells a running agent step that it is to end; its outcome decides.
+func (r *runner) tellStep(s Signal) bool {
+	e := r.running
+	if e == nil || e.Kind != flow.DoStep || r.wish != nil {
+		return false
+	}
+	cause := errCancelled
+	switch s.Event.(type) {
+	case flow.Cancel:
+	case flow.Escape:
+		cause = errEscaped
+		r.Steps.Hold(e.Attempt)
+	default:
+		return false
+	}
+	r.wish = &s
+	e.stop(cause)
+	return true
+}
+
+// stepDone takes the end of an agent step, and then what it was told to end
+// for.
+func (r *runner) stepDone(ctx context.Context, done flow.StepDone) error {
+	wish := r.wish
+	r.wish = nil
+	o := done.Outcome
+	if wish == nil || o.Stop != "aborted" || o.Output != nil {
+		refused, err := r.commit(ctx, done, nil)
+		if err != nil {
+			return err
+		}
+		if refused != nil {
+			return fmt.Errorf("run %s: %w", r.Run.ID, refused)
+		}
+		if wish == nil {
+			return nil
+		}
+	}
+	refused, err := r.commit(ctx, wish.Event, []string{wish.ID})
+	if err == nil && refused != nil {
+		err = r.Claim.Drop(ctx, wish.ID)
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// StepExecutor carries out agent steps in sessions. It is idempotent by
+// attempt id: a second call joins the turn in flight or adopts its answer.
+type StepExecutor interface {
+	// Completions lists what it knows: "submit", "assistant". A step that
+	// needs another one fails.
+	Completions() []string
+	// Look says what the session's branch has of the attempt.
+	Look(ctx context.Context, s Step) (flow.StepOutcome, error)
+	// Step prompts, unless that is done, and returns when the step has
+	// settled. When ctx ends, the step is aborted with its cause (timeout,
+	// cancel, escape, park), and the outcome says what came of it. An error
+	// means that nothing can be said; the run goes on at its next claim. An
+	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
+	// caller whose claim is lost may still ask for it, and must get that
+	// outcome, not another prompt.
+	// ErrAbsent: the session isn't here, and nothing was shown.
+	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
+	// Hold: a person stopped the step; no reminder and no prompt until resume.
+	Hold(attempt string)
+}
+
+// ErrAbsent: the session of a step isn't here.
+var ErrAbsent = errors.New("the session isn't here")
+
+// Step is one agent step.
+type Step struct {
+	Run, Workflow, Node, Attempt string
+	Session                      string // of origin; "" if there is none
+	Prompt                       string
+	Completion                   string        // submit | assistant
+	MaxChars                     int           // of assistant; 0: no limit
+	Expect                       workflow.JSON // schema of a submission
+	// Accept checks a submission; its error is told to the model.
+	Accept func(workflow.JSON) error
+}
+
+// prepare makes the prompt and the limits, before anything is shown.
+func (w *work) prepare() (flow.Event, error) {
+	n := w.effect.Node
+	prompt, err := w.prompt()
+	if err != nil {
+		return w.failed(err)
+	}
+	p := flow.Prepared{Attempt: w.effect.Attempt, PromptHash: flow.TextHash(prompt)}
+	e := n.Expect()
+	p.MaxChars = e.MaxChars
+	if e.DynamicMaxChars {
+		out, err := w.call(n.ID, "maxChars", nil)
+		if err != nil {
+			return w.failed(fmt.Errorf("maxChars: %w", err))
+		}
+		var limit float64
+		if json.Unmarshal(out, &limit) != nil || limit < 1 || limit != float64(int(limit)) {
+			p.BadMaxChars = true
+		}
+		p.MaxChars = int(limit)
+	}
+	if w.Graph.Has(n.ID + ".timeout") {
+		if p.TimeoutMs, err = w.millis("timeout"); err != nil {
+			return w.failed(fmt.Errorf("timeout: %w", err))
+		}
+		if p.TimeoutMs <= 0 {
+			p.TimeoutMs = -1
+		}
+	}
+	return p, nil
+}
+
+func (w *work) prompt() (string, error) {
+	out, err := w.call(w.effect.Node.ID, "prompt", nil)
+	if err != nil {
+		return "", err
+	}
+	var s string
+	if err := json.Unmarshal(out, &s); err != nil || strings.TrimSpace(s) == "" {
+		return "", errors.New("prompt: it is no text, or empty")
+	}
+	return s, nil
+}
+
+// agentStep looks what the session has of the attempt and goes on from there.
+func (w *work) agentStep() (flow.Event, error) {
+	n, attempt := w.effect.Node, w.effect.Attempt
+	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept}
+	if n.Assistant() {
+		s.Completion = "assistant"
+	}
+	if w.Steps == nil || !slices.Contains(w.Steps.Completions(), s.Completion) {
+		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{Stop: "error",
+			Detail: "nothing here carries out agent steps that complete by " + s.Completion}}, nil
+	}
+	var err error
+	if s.Prompt, err = w.prompt(); err != nil {
+		return w.failedStep(err)
+	}
+	o, err := w.Steps.Look(context.WithoutCancel(w.ctx), s) // also when its time is up: an answer that people see counts
+	if err == nil && o.State != flow.StepSettled {
+		o, err = w.Steps.Step(w.ctx, s)
+	}
+	switch {
+	case errors.Is(err, ErrAbsent) && n.Assistant():
+		return flow.Unseen{Attempt: attempt}, nil
+	case err != nil && w.ctx.Err() != nil:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("step %s: %w", attempt, err)
+	}
+	return flow.StepDone{Attempt: attempt, Outcome: o}, nil
+}
+
+func (w *work) failedStep(err error) (flow.Event, error) {
+	if fault := w.faulted(); fault != nil {
+		return nil, fault
+	}
+	return flow.StepDone{Attempt: w.effect.Attempt, Outcome: flow.StepOutcome{Stop: "error", Detail: text(err)}}, nil
+}
+
+// accept checks a submission by its schema and by the author.
+func (w *work) accept(out workflow.JSON) error {
+	n := w.effect.Node
+	broken, err := workflow.Violations(n.Expect().Schema, out)
+	if err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return errors.New("the submission doesn't fit: " + strings.Join(broken, "; "))
+	}
+	if !w.Graph.Has(n.ID + ".validate") {
+		return nil
+	}
+	_, err = w.call(n.ID, "validate", out)
+	return err
+}

@@ -1,0 +1,185 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	w "github.com/gamma-harness/gamma/workflow"
+)
+
+// scripted is a StepExecutor that does what a test says. When a step's context
+// ends it reports the abort with its cause, as a session does.
+type scripted struct {
+	knows []string
+	look  flow.StepOutcome
+	step  func(ctx context.Context, s runner.Step) (flow.StepOutcome, error)
+	steps []runner.Step
+	held  []string
+}
+
+func (x *scripted) Completions() []string { return x.knows }
+func (x *scripted) Hold(attempt string)   { x.held = append(x.held, attempt) }
+func (x *scripted) Look(context.Context, runner.Step) (flow.StepOutcome, error) {
+	return x.look, nil
+}
+
+func (x *scripted) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
+	x.steps = append(x.steps, s)
+	o, err := x.step(ctx, s)
+	if ctx.Err() != nil && o.Stop == "" && err == nil {
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: context.Cause(ctx).Error()}, nil
+	}
+	return o, err
+}
+
+func says(text string) func(context.Context, runner.Step) (flow.StepOutcome, error) {
+	return func(context.Context, runner.Step) (flow.StepOutcome, error) {
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Text: text, Entry: "1-2"}, nil
+	}
+}
+
+func waits(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+	<-ctx.Done()
+	return flow.StepOutcome{}, nil
+}
+
+func both() []string { return []string{"submit", "assistant"} }
+
+func ask(s string) func(*w.Ctx) string { return func(*w.Ctx) string { return s } }
+
+func TestW32_AssistantTextIsTheOutput(t *testing.T) {
+	say := w.Agent("say", ask("Say it."), w.AssistantMessage(w.MaxCharsOf(func(*w.Ctx) int { return 20 })))
+	end := w.Compute("end", func(c *w.Ctx) (string, error) { return say.Of(c), nil })
+	x := &scripted{knows: both(), step: says("  exactly <this>\n")}
+	d := prepare(t, "S", say, w.Then(say, end))
+	d.conf.Steps = x
+	d.carry()
+	if d.result() != `"  exactly <this>\n"` {
+		t.Errorf("got %s", d.result())
+	}
+	s := x.steps[0]
+	if len(x.steps) != 1 || s.Prompt != "Say it." || s.Completion != "assistant" || s.MaxChars != 20 || s.Attempt != "r/say#1" || s.Session != "S" || s.Workflow != "test" {
+		t.Errorf("got %+v", x.steps)
+	}
+}
+
+func TestW30_UnknownCompletionFails(t *testing.T) {
+	d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage()))
+	d.conf.Steps = &scripted{knows: []string{"submit"}, step: says("never")}
+	if r := d.carry(); r.Status != flow.Failed || !strings.Contains(r.Message, "complete by assistant") {
+		t.Errorf("%s: %s", r.Status, r.Message)
+	}
+	d = prepare(t, "S", w.Agent("job", ask("?"), w.Submit[value]()))
+	if r := d.carry(); r.Status != flow.Failed || !strings.Contains(r.Message, "complete by submit") {
+		t.Errorf("%s: %s", r.Status, r.Message)
+	}
+}
+
+func TestW33_BadLimitFailsBeforeThePrompt(t *testing.T) {
+	x := &scripted{knows: both(), step: says("never")}
+	d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage(w.MaxCharsOf(func(*w.Ctx) int { return 0 }))))
+	d.conf.Steps = x
+	if r := d.carry(); r.Status != flow.Failed || r.Reason != "max_chars" || len(x.steps) != 0 {
+		t.Errorf("%s (%s), %d prompts", r.Status, r.Reason, len(x.steps))
+	}
+}
+
+func TestW31_SubmissionsAreChecked(t *testing.T) {
+	var refused []string
+	x := &scripted{knows: both(), step: func(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
+		for _, try := range []string{`{"n":"x"}`, `{"n":-1}`, `{"n":5}`} {
+			err := s.Accept(w.JSON(try))
+			if err == nil {
+				return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: "timeout", Output: w.JSON(try)}, nil
+			}
+			refused = append(refused, err.Error())
+		}
+		return flow.StepOutcome{}, errors.New("nothing was accepted")
+	}}
+	d := prepare(t, "", w.Agent("job", ask("?"), w.Submit(w.Validate(func(_ *w.Ctx, v value) error {
+		if v.N < 0 {
+			return errors.New("n is below 0")
+		}
+		return nil
+	}))))
+	d.conf.Steps = x
+	d.carry()
+	want := "the submission doesn't fit: /n: got string, want integer | n is below 0"
+	if d.result() != `{"n":5}` || strings.Join(refused, " | ") != want {
+		t.Errorf("got %s after %q", d.result(), refused)
+	}
+}
+
+func TestW35_AnAnswerThatIsThereIsAdopted(t *testing.T) {
+	x := &scripted{knows: both(), look: flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Text: "said before"}, step: says("said twice")}
+	d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage()))
+	d.conf.Steps = x
+	d.carry()
+	if d.result() != `"said before"` || len(x.steps) != 0 {
+		t.Errorf("got %s after %d prompts", d.result(), len(x.steps))
+	}
+}
+
+func TestW32_TheSessionsOutcomeDecides(t *testing.T) {
+	say := func() w.Target { return w.Agent("say", ask("?"), w.AssistantMessage(), w.Timeout(time.Hour)) }
+	answered := func(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+		<-ctx.Done()
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Text: "just in time"}, nil
+	}
+	type c struct {
+		step   func(context.Context, runner.Step) (flow.StepOutcome, error)
+		signal flow.Event
+		status flow.Status
+		reason string
+		output bool
+	}
+	for name, c := range map[string]c{
+		"timeout":               {waits, nil, flow.TimedOut, "timeout", false},
+		"timeout, but answered": {answered, nil, flow.Completed, "", true},
+		"cancel":                {waits, flow.Cancel{By: "me"}, flow.Cancelled, "cancelled", false},
+		"cancel, but answered":  {answered, flow.Cancel{By: "me"}, flow.Completed, "", true},
+		"escape":                {waits, flow.Escape{By: "me"}, flow.Waiting, flow.ForPause, false},
+		"escape, but answered":  {answered, flow.Escape{By: "me"}, flow.Completed, "", true},
+		"the session isn't here": {func(context.Context, runner.Step) (flow.StepOutcome, error) {
+			return flow.StepOutcome{}, runner.ErrAbsent
+		}, nil, flow.Parked, flow.ForSession, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := &scripted{knows: both(), step: c.step}
+				d := prepare(t, "S", say())
+				d.conf.Steps = x
+				if c.signal != nil {
+					go func() {
+						<-time.After(time.Minute)
+						d.leave("s", c.signal)
+					}()
+				}
+				r := d.carry()
+				if r.Status != c.status || r.Reason != c.reason || len(d.signals) != 0 {
+					t.Errorf("%s (%s), %d signals", r.Status, r.Reason, len(d.signals))
+				}
+				if c.output != (d.outputs[r.Nodes["say"].Seq] != nil && r.Nodes["say"].Outcome == flow.OK) {
+					t.Errorf("output %s", d.outputs[r.Nodes["say"].Seq])
+				}
+			})
+		})
+	}
+}
+
+func TestW35_AStepWithoutAWordStopsTheRun(t *testing.T) {
+	d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage()))
+	d.conf.Steps = &scripted{knows: both(), step: func(context.Context, runner.Step) (flow.StepOutcome, error) {
+		return flow.StepOutcome{}, errors.New("the disk is full")
+	}}
+	r, err := d.begin(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "step r/say#1: the disk is full") || r.Status != flow.Running {
+		t.Errorf("%v, %s", err, r.Status)
+	}
+}

@@ -1,0 +1,199 @@
+package runs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// committed checks a commit that was just written.
+func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commit, token int64) {
+	w.count("commits")
+	if w.loud {
+		var facts []string
+		for _, f := range c.Facts {
+			facts = append(facts, strings.TrimSpace(f.Kind+" "+f.Attempt+" "+string(f.Outcome)+" "+f.Code+f.Reason+f.By))
+		}
+		w.logf("%s #%d token %d: %s", r.ID, c.Next.Seq, token, strings.Join(facts, "; "))
+	}
+	if token != 0 && token != r.token {
+		w.fail("%s: commit %d was made under claim %d, and claim %d is the newest", r.ID, c.Next.Seq, token, r.token)
+	}
+	if n := len(r.log); n > 1 && r.log[n-1].Seq != r.log[n-2].Seq+1 {
+		w.fail("%s: commit %d follows commit %d", r.ID, r.log[n-1].Seq, r.log[n-2].Seq)
+	}
+	for _, f := range c.Facts {
+		w.fact(r, before, f, token)
+		if f.Kind == flow.KindFinished {
+			w.outputs[f.Attempt] = string(c.Output)
+		}
+	}
+	w.stands(g, c.Next)
+	if w.n(16) == 0 {
+		if err := w.db.equal(g, r); err != nil {
+			w.fail("%v", err)
+		}
+	}
+}
+
+func (w *world) fact(r *row, before *flow.Run, f flow.Fact, token int64) {
+	switch f.Kind {
+	case flow.KindFinished:
+		if was, twice := w.ended[f.Attempt]; twice {
+			w.fail("attempt %s ended twice: %s and %s", f.Attempt, was.Outcome, f.Outcome)
+		}
+		w.ended[f.Attempt] = f
+		if f.Outcome == flow.TimedOutAttempt && token == 0 && before.Status == flow.Running {
+			w.fail("a visitor timed out attempt %s", f.Attempt)
+		}
+	case flow.KindAttempt:
+		if token == 0 {
+			w.fail("%s: a visitor entered node %s", r.ID, f.Node)
+		}
+		if before.Pause {
+			w.fail("%s: node %s was entered while a pause was due", r.ID, f.Node)
+		}
+	case flow.KindPauseAsked:
+		if w.pauses[r.ID+f.By]++; w.pauses[r.ID+f.By] > 1 && f.By != "escape" {
+			w.fail("%s: the signal %q was carried out twice", r.ID, f.By)
+		}
+	case flow.KindAnswered:
+		if strings.HasPrefix(f.By, "person") && before.Open.Until > 0 && token == 0 && w.decided >= before.Open.Until {
+			w.fail("%s: an answer was taken after its time", r.ID)
+		}
+	}
+}
+
+// stands checks that a run that goes on is owed something and that one that
+// stands still has a reason.
+func (w *world) stands(g *flow.Graph, r *flow.Run) {
+	switch r.Status {
+	case flow.Running:
+		if flow.Owed(g, r) == nil {
+			w.fail("%s is running and nothing is owed", r.ID)
+		}
+	case flow.Waiting:
+		timed := r.Reason == flow.ForDelay || r.Reason == flow.ForRetry
+		if r.Reason == "" || timed && r.Wake == 0 {
+			w.fail("%s waits (%s) and nothing will wake it", r.ID, r.Reason)
+		}
+	case flow.Parked:
+		if r.Reason == "" {
+			w.fail("%s is parked without a reason", r.ID)
+		}
+	}
+}
+
+// atEnd checks the whole history.
+func (w *world) atEnd() {
+	for _, id := range w.ids {
+		if err := w.db.equal(w.graphs[id], w.db.rows[id]); err != nil {
+			w.fail("%v", err)
+		}
+		w.notices(id)
+	}
+	for _, s := range w.sessions {
+		w.replies(s)
+	}
+	for id, d := range w.db.decisions {
+		if d.answers > 1 {
+			w.fail("%s has %d answers", id, d.answers)
+		}
+	}
+	for _, n := range w.db.outbox {
+		told := 0
+		for _, e := range w.session(n.session).entries {
+			if e.kind == "note" && e.text == n.ID {
+				told++
+			}
+		}
+		if told != 1 {
+			w.fail("%s is %d times in its session", n.ID, told)
+		}
+	}
+}
+
+// replies compares what people saw with what is recorded.
+func (w *world) replies(s *session) {
+	seen := map[string][]string{}
+	for _, e := range s.entries {
+		if e.kind == "answer" {
+			seen[e.attempt] = append(seen[e.attempt], e.text)
+		}
+	}
+	visits := map[string]int{}
+	for attempt, texts := range seen {
+		run, rest, _ := strings.Cut(attempt, "/")
+		node, _, _ := strings.Cut(rest, "#")
+		n := w.graphs[run].Node(node)
+		if !n.Assistant() {
+			continue
+		}
+		visits[run+"/"+node]++
+		if len(texts) > 1 {
+			w.fail("attempt %s has %d visible replies", attempt, len(texts))
+			continue
+		}
+		end, ok := w.ended[attempt]
+		switch {
+		case !ok:
+			w.fail("attempt %s was answered and never ended", attempt)
+		case end.Outcome == flow.OK:
+			if want, _ := json.Marshal(texts[0]); string(want) != w.outputs[attempt] {
+				w.fail("attempt %s: people saw %s, recorded is %s", attempt, want, w.outputs[attempt])
+			}
+		case end.Outcome != flow.CancelledByUs || end.Code == "interrupted":
+			w.fail("attempt %s was answered, and is recorded as %s (%s)", attempt, end.Outcome, end.Code)
+		}
+	}
+	for attempt, end := range w.ended {
+		run, rest, _ := strings.Cut(attempt, "/")
+		node, _, _ := strings.Cut(rest, "#")
+		if w.db.rows[run].Session != s.id || !w.graphs[run].Node(node).Assistant() {
+			continue
+		}
+		if end.Outcome == flow.OK && len(seen[attempt]) == 0 {
+			w.fail("attempt %s is recorded as answered, and nobody saw it", attempt)
+		}
+	}
+}
+
+// notices compares notifications and successors with the run.
+func (w *world) notices(id string) {
+	kinds := map[string]int{}
+	for _, n := range w.db.outbox {
+		if n.run == id {
+			kinds[n.Kind]++
+		}
+	}
+	if kinds[flow.NoticeTurn]+kinds[flow.NoticePresent] > 1 {
+		w.fail("%s has %d successors", id, kinds[flow.NoticeTurn]+kinds[flow.NoticePresent])
+	}
+	told := 0
+	for attempt, end := range w.ended {
+		if strings.HasPrefix(attempt, id+"/") && end.Outcome == flow.OK && w.graphs[id].Node(end.Node).NodeType == workflow.TypeNotify {
+			told++
+		}
+	}
+	if told != kinds[flow.NoticeText] {
+		w.fail("%s notified %d times, and has %d rows", id, told, kinds[flow.NoticeText])
+	}
+}
+
+// normal makes two dumps of a run comparable: pointers differ.
+func normal(s string) string {
+	parts := strings.Fields(s)
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return strings.HasPrefix(p, "Open:0x") }), " ")
+}
+
+// replay plays a seed once more and returns its log.
+func replay(seed uint64, off string, graphs []*flow.Graph) string {
+	w := newWorld(seed, off, graphs)
+	w.loud = true
+	err := w.play()
+	return strings.Join(w.log, "\n") + fmt.Sprintf("\n%v", err)
+}

@@ -1,0 +1,272 @@
+package runs
+
+import (
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// host is a process with workers and live sessions.
+type host struct {
+	name string
+	skew int64 // its clock is off by this
+	live map[string]*owned
+	pros []*process
+}
+
+// clock is the host's own time.
+func (h *host) clock(w *world) int64 { return w.now + h.skew }
+
+// worker claims runs and carries them out.
+type worker struct {
+	w     *world
+	h     *host
+	yield pause
+	run   *flow.Run
+	token int64
+	until int64 // of the lease, by the host's clock
+}
+
+// work is a worker's life.
+func (h *host) work(w *world, yield pause) {
+	k := &worker{w: w, h: h, yield: yield}
+	for {
+		yield("worker.idle")
+		by := map[string]bool{"*": true}
+		for id := range h.live {
+			by[id] = true
+		}
+		run, token, was := w.db.claim(by, h.clock(w))
+		if run == "" {
+			continue
+		}
+		k.token, k.until = token, h.clock(w)+lease
+		if r := w.db.rows[run]; r.Status == flow.Parked && r.Reason == flow.ForSession && !by[r.Session] {
+			w.fail("%s waits for %s and was claimed by %s, which doesn't have it", run, r.Session, h.name)
+		}
+		w.logf("%s claims %s, token %d", h.name, run, token)
+		yield("claim.taken")
+		k.carry(run, was)
+		w.db.release(run, token)
+	}
+}
+
+// carry carries a claimed run out as far as it goes here, as runner.Drive does.
+func (k *worker) carry(id string, was int64) {
+	k.run = k.w.db.load(id)
+	k.yield("run.loaded")
+	if !k.signals() || !k.decide(flow.Claim{LeaseWas: was}, "") {
+		return
+	}
+	for {
+		e := flow.Owed(k.graph(), k.run)
+		if e == nil {
+			return
+		}
+		if !k.keep() {
+			return
+		}
+		ev, ok := k.effect(e)
+		if !ok {
+			return
+		}
+		if ev != nil && !k.decide(ev, "") {
+			return
+		}
+		if !k.signals() {
+			return
+		}
+	}
+}
+
+func (k *worker) graph() *flow.Graph { return k.w.graphs[k.run.ID] }
+
+// keep renews the claim when it is due; false: it is lost.
+func (k *worker) keep() bool {
+	now := k.h.clock(k.w)
+	if k.until-now > lease*2/3 {
+		return true
+	}
+	if !k.w.db.renew(k.run.ID, k.token, now) {
+		return false
+	}
+	k.until = now + lease
+	return true
+}
+
+func (k *worker) env() flow.Env {
+	return flow.Env{Now: k.h.clock(k.w), Holder: true, Session: k.h.live[k.run.Session] != nil}
+}
+
+// decide decides and commits; false: the claim is lost, or seems to be.
+func (k *worker) decide(ev flow.Event, consumed string) bool {
+	c := flow.Decide(k.graph(), k.run, ev, k.env())
+	if c.Refused != nil {
+		if consumed != "" {
+			k.w.db.drop(k.run.ID, consumed)
+		}
+		return true
+	}
+	if len(c.Facts) == 0 {
+		return true
+	}
+	k.yield("commit.before")
+	if !k.w.db.write(k.graph(), k.run, &c, k.token, k.h.clock(k.w), consumed) {
+		k.w.count("fenced")
+		return false
+	}
+	if k.w.chance(0.02) {
+		k.w.count("lost ack")
+		k.repeat(ev)
+		return false
+	}
+	k.yield("commit.after")
+	k.run, k.until = c.Next, k.h.clock(k.w)+lease
+	return true
+}
+
+// repeat reads the run again and decides a result once more, as a host does
+// that doesn't know whether it was stored.
+func (k *worker) repeat(ev flow.Event) {
+	switch ev.(type) {
+	case flow.Result, flow.StepDone:
+	default:
+		return
+	}
+	k.yield("commit.unknown")
+	k.run = k.w.db.load(k.run.ID)
+	if k.run.Open == nil {
+		return
+	}
+	if c := flow.Decide(k.graph(), k.run, ev, k.env()); c.Refused == nil && len(c.Facts) > 0 {
+		k.w.db.write(k.graph(), k.run, &c, k.token, k.h.clock(k.w), "")
+	}
+}
+
+// signals carries out what others left.
+func (k *worker) signals() bool {
+	for _, s := range k.w.db.signalsOf(k.run.ID) {
+		if !k.decide(s.ev, s.id) {
+			return false
+		}
+	}
+	return true
+}
+
+// effect carries out what is owed; false: give the run up.
+func (k *worker) effect(e *flow.Effect) (flow.Event, bool) {
+	k.yield("effect.before")
+	out := func(json string) flow.Event {
+		return flow.Result{Attempt: e.Attempt, Outcome: flow.OK, Output: workflow.JSON(json)}
+	}
+	switch e.Kind {
+	case flow.DoStart:
+		return flow.Started{Input: workflow.JSON(`{}`), Title: "t"}, true
+	case flow.DoRequest:
+		return flow.Ask{Attempt: e.Attempt, Request: workflow.JSON(`{"title":"` + e.Attempt + `"}`)}, true
+	case flow.DoDelay:
+		return flow.Wait{Attempt: e.Attempt, Millis: 1 + k.w.n(90_000)}, true
+	case flow.DoPrepare:
+		return flow.Prepared{Attempt: e.Attempt, PromptHash: e.Attempt}, true
+	case flow.DoAction:
+		return k.act(e)
+	case flow.DoStep:
+		return k.step(e)
+	}
+	switch e.Node.NodeType {
+	case workflow.TypeNotify:
+		return out(`"news of ` + e.Attempt + `"`), true
+	case workflow.TypeExit:
+		return out(`{"exit":"out","output":{}}`), true
+	}
+	return out(`{}`), true
+}
+
+// act has an effect on the world, once.
+func (k *worker) act(e *flow.Effect) (flow.Event, bool) {
+	if !k.w.db.renew(k.run.ID, k.token, k.h.clock(k.w)) {
+		return nil, false
+	}
+	k.until = k.h.clock(k.w) + lease
+	k.yield("action.begins") // nothing joins the renewal and the effect
+	k.w.effect(e.Attempt, e.Node)
+	k.yield("action.done")
+	if e.Node.Retry != nil && k.w.chance(0.4) {
+		return flow.Result{Attempt: e.Attempt, Outcome: flow.FailedAttempt, Code: "exit"}, true
+	}
+	return flow.Result{Attempt: e.Attempt, Outcome: flow.OK, Output: workflow.JSON(`{}`)}, true
+}
+
+// step has an agent step carried out in its session.
+func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
+	o := k.h.live[k.run.Session]
+	submit := !e.Node.Assistant()
+	if o == nil && !submit {
+		if k.w.off == "AssistantAnywhere" {
+			k.w.fail("assistant attempt %s was answered where nobody sees it", e.Attempt)
+		}
+		return flow.Unseen{Attempt: e.Attempt}, true
+	}
+	if o == nil { // a child session: no other owner can have it
+		return flow.StepDone{Attempt: e.Attempt, Outcome: flow.StepOutcome{Stop: "ok", Output: workflow.JSON(`{}`)}}, true
+	}
+	if k.w.off == "host.DeadlineFirst" && k.run.Open.Deadline > 0 && k.h.clock(k.w) >= k.run.Open.Deadline {
+		return flow.Fire{}, true
+	}
+	if st := o.s.state(k.w, e.Attempt); st.State == flow.StepSettled {
+		st.SessionToken = o.token
+		if submit && st.Stop == "ok" {
+			st.Output = []byte(`{"ok":true}`)
+		}
+		return flow.StepDone{Attempt: e.Attempt, Outcome: st}, true
+	}
+	t := o.turns[e.Attempt]
+	switch {
+	case t == nil:
+		t = &turn{attempt: e.Attempt, submit: submit}
+		o.turns[e.Attempt] = t
+	case k.w.off == "session.NoJoin":
+		t = &turn{attempt: e.Attempt, submit: submit}
+		k.h.pros = append(k.h.pros, spawn("second turn", func(y pause) { o.turn(k.w, t, y) }))
+	}
+	return k.await(e, o, t)
+}
+
+// await waits for a turn's end, and meanwhile for the deadline and for people.
+func (k *worker) await(e *flow.Effect, o *owned, t *turn) (flow.Event, bool) {
+	var wish *sig
+	for !t.done {
+		k.yield("step.waiting")
+		if !k.keep() || k.h.live[k.run.Session] != o {
+			return nil, false
+		}
+		if t.abort != "" {
+			continue
+		}
+		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
+			t.abort = "timeout"
+		}
+		for _, s := range k.w.db.signalsOf(k.run.ID) {
+			switch s.ev.(type) {
+			case flow.Cancel:
+				t.abort, wish = "cancel", &s
+			case flow.Escape:
+				t.abort, wish = "escape", &s
+			default:
+				if !k.decide(s.ev, s.id) {
+					return nil, false
+				}
+			}
+		}
+	}
+	if t.lost {
+		return nil, false
+	}
+	done := flow.StepDone{Attempt: e.Attempt, Outcome: t.out}
+	if wish == nil {
+		return done, true
+	}
+	if t.out.Stop == "aborted" && t.out.Output == nil {
+		return nil, k.decide(wish.ev, wish.id)
+	}
+	return nil, k.decide(done, "") && k.decide(wish.ev, wish.id)
+}

@@ -1,0 +1,296 @@
+package runs
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// The times of the world, in milliseconds.
+const (
+	lease     = 30_000
+	tick      = 400     // at most, between two steps
+	stormTime = 400_000 // accidents happen that long
+	endSteps  = 60_000  // then every run has ended
+)
+
+// world is one history.
+type world struct {
+	random *rand.Rand
+	off    string // the rule that is switched off
+	now    int64
+	log    []string // of a replay
+	loud   bool
+	keep   bool // the journal of the store's writes
+
+	// A staged history has no accidents but those that stage makes, which is
+	// called before each step of a process.
+	staged bool
+	stage  func(h *host, p *process)
+	steps  int
+
+	db       *database
+	hosts    []*host
+	sessions []*session
+	ids      []string
+	graphs   map[string]*flow.Graph
+	later    []func()
+	decided  int64 // when the visit that is written was decided
+
+	answers     int
+	signalsLeft int
+	effects     map[string]int // by attempt
+	once        map[string]int // by run and node
+	ended       map[string]flow.Fact
+	outputs     map[string]string
+	pauses      map[string]int
+	counts      map[string]int
+	broken      error
+}
+
+func newWorld(seed uint64, off string, graphs []*flow.Graph) *world {
+	w := &world{random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
+		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, counts: map[string]int{}}
+	w.db = &database{w: w, rows: map[string]*row{}, decisions: map[string]*decision{}, sessions: map[string]int64{}}
+	for _, id := range []string{"S1", "S2"} {
+		w.sessions = append(w.sessions, &session{id: id})
+	}
+	for i, g := range graphs {
+		id := fmt.Sprint("r", i+1)
+		w.ids, w.graphs[id] = append(w.ids, id), g
+		c := flow.Create(id, []string{"S1", "S2", "S1"}[i%3], w.now)
+		w.db.rows[id] = &row{Run: *c.Next, claimBy: c.Next.ClaimBy(), order: i, log: []commit{{Stored: flow.Stored{Seq: 1, Facts: c.Facts}}}}
+	}
+	for i := range 3 {
+		h := &host{name: fmt.Sprint("h", i), skew: w.n(4001) - 2000, live: map[string]*owned{}}
+		w.hosts = append(w.hosts, h)
+		w.boot(h)
+	}
+	return w
+}
+
+// n draws a number below limit.
+func (w *world) n(limit int64) int64 { return w.random.Int64N(limit) }
+
+func (w *world) chance(p float64) bool {
+	return w.now < 1_000_000+stormTime && w.random.Float64() < p
+}
+
+// calm reports whether accidents have stopped.
+func (w *world) calm() bool { return w.now >= 1_000_000+stormTime }
+
+func (w *world) modelTime() int64 {
+	if w.calm() {
+		return 1000
+	}
+	return 500 + w.n(60_000)
+}
+
+func (w *world) count(what string) { w.counts[what]++ }
+
+func (w *world) logf(format string, args ...any) {
+	if w.loud {
+		w.log = append(w.log, fmt.Sprintf("%8d %s", w.now-1_000_000, fmt.Sprintf(format, args...)))
+	}
+}
+
+// fail records the first thing that must not be.
+func (w *world) fail(format string, args ...any) {
+	if w.broken == nil {
+		w.broken = fmt.Errorf(format, args...)
+	}
+}
+
+// boot starts a host's workers.
+func (w *world) boot(h *host) {
+	workers := 2
+	if h == w.hosts[0] {
+		workers = 1
+	}
+	for i := range workers {
+		h.pros = append(h.pros, spawn(fmt.Sprintf("%s.%d", h.name, i), func(y pause) { h.work(w, y) }))
+	}
+}
+
+// kill kills a host: its workers, its actors, all it remembers.
+func (w *world) kill(h *host) {
+	w.count("crash")
+	w.logf("%s is killed", h.name)
+	for id, o := range h.live {
+		if s := w.session(id); s.owner == o {
+			s.owner = nil
+		}
+	}
+	for _, p := range h.pros {
+		p.stop()
+	}
+	h.pros, h.live = nil, map[string]*owned{}
+	w.boot(h)
+}
+
+func (w *world) session(id string) *session {
+	for _, s := range w.sessions {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+// open makes a session live on a host, under a new token.
+func (w *world) open(s *session, h *host) {
+	s.token++
+	o := &owned{s: s, host: h, token: s.token, turns: map[string]*turn{}}
+	s.owner, h.live[s.id] = o, o
+	w.logf("%s is live on %s, token %d", s.id, h.name, s.token)
+	w.db.own(s.id, s.token)
+	h.pros = append(h.pros, spawn(s.id+"@"+h.name, func(y pause) {
+		defer func() {
+			if h.live[s.id] == o {
+				delete(h.live, s.id)
+			}
+		}()
+		o.act(w, y)
+	}))
+}
+
+// accident draws one of the world's accidents, or nothing.
+func (w *world) accident() {
+	switch {
+	case w.chance(0.004):
+		w.kill(w.hosts[w.n(3)])
+	case w.chance(0.006): // a zombie: asleep while its lease runs out
+		h := w.hosts[w.n(3)]
+		p := h.pros[w.n(int64(len(h.pros)))]
+		p.sleep = w.now + w.n(80_000)
+		w.count("zombie")
+		w.logf("%s sleeps at %s", p.name, p.at)
+	case w.chance(0.005): // the session moves, or is opened anew
+		w.open(w.sessions[w.n(2)], w.hosts[w.n(3)])
+		w.count("session moved")
+	case w.chance(0.003):
+		w.now += w.n(40_000)
+	case w.chance(0.002):
+		w.hosts[w.n(3)].skew = w.n(4001) - 2000
+	}
+	for _, s := range w.sessions {
+		if s.owner == nil && (w.calm() || w.random.Float64() < 0.01) {
+			w.open(s, w.hosts[w.n(3)])
+		}
+	}
+}
+
+// play plays the history to its end.
+func (w *world) play() error {
+	defer func() {
+		for _, h := range w.hosts {
+			for _, p := range h.pros {
+				p.stop()
+			}
+		}
+	}()
+	for n := 0; ; n++ {
+		if w.broken != nil || w.over() {
+			break
+		}
+		if n > endSteps {
+			w.fail("after %d steps: %s", n, w.standing())
+			break
+		}
+		w.now += 1 + w.n(tick)
+		w.accident()
+		w.schedule()
+		if w.n(8) == 0 {
+			w.people()
+			w.timers()
+		}
+		if len(w.later) > 0 && w.n(2) == 0 {
+			f := w.later[0]
+			w.later = w.later[1:]
+			f()
+		}
+	}
+	if w.broken == nil {
+		w.atEnd()
+	}
+	return w.broken
+}
+
+// schedule lets one process go on.
+func (w *world) schedule() {
+	h := w.hosts[w.n(3)]
+	if len(h.pros) == 0 {
+		return
+	}
+	p := h.pros[w.n(int64(len(h.pros)))]
+	if p.sleep > w.now && (!w.calm() || w.staged) {
+		return
+	}
+	w.steps++
+	if w.stage != nil {
+		w.stage(h, p)
+	}
+	if p.sleep > w.now && w.staged || !slices.Contains(h.pros, p) {
+		return // what was staged has hit it
+	}
+	if !p.step() {
+		h.pros = slices.DeleteFunc(h.pros, func(q *process) bool { return q == p })
+	}
+}
+
+// over reports whether all has come to its end.
+func (w *world) over() bool {
+	if !w.calm() || len(w.later) > 0 {
+		return false
+	}
+	for _, r := range w.db.rows {
+		if !r.Status.Ended() {
+			return false
+		}
+	}
+	for _, n := range w.db.outbox {
+		if !n.delivered {
+			return false
+		}
+	}
+	return true
+}
+
+// standing says how the runs stand.
+func (w *world) standing() string {
+	var b strings.Builder
+	for _, id := range w.ids {
+		r := w.db.rows[id]
+		fmt.Fprintf(&b, "%s is %s (%s), open %+v, claimed by %q; ", id, r.Status, r.Reason, r.Open, r.claimBy)
+	}
+	for _, h := range w.hosts {
+		for _, p := range h.pros {
+			fmt.Fprintf(&b, "%s at %s; ", p.name, p.at)
+		}
+	}
+	for _, n := range w.db.outbox {
+		if !n.delivered {
+			fmt.Fprintf(&b, "%s isn't delivered; ", n.ID)
+		}
+	}
+	return b.String()
+}
+
+// effect is what an action does to the world.
+func (w *world) effect(attempt string, n *workflow.Node) {
+	w.effects[attempt]++
+	if w.effects[attempt] > 1 {
+		w.fail("the effect of attempt %s happened twice", attempt)
+	}
+	run, _, _ := strings.Cut(attempt, "/")
+	if n.Replay == "once" {
+		w.once[run+"/"+n.ID]++
+		if w.once[run+"/"+n.ID] > 1 {
+			w.fail("the effect of node %s of %s, which must not be repeated, happened twice", n.ID, run)
+		}
+	}
+}

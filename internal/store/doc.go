@@ -1,0 +1,59 @@
+// Package store holds what a server or a host knows besides its sessions:
+// workflow runs with their events, claims, timers, decisions and outbox. It is
+// the only package with SQL. Store is the interface; SQLite is the driver for
+// one machine.
+//
+// # One commit
+//
+// A run's facts, its projection, its queue and claim, its decision and outbox
+// rows commit in one transaction, or not at all. The first statement updates the
+// run's row under the fence: the claim's token and the seq that was decided on.
+// If no row fits, nothing is written and the caller gets ErrFenced; it drops its
+// run value and reads again. An outcome that depends on a session has that
+// session's lease token in the same condition.
+//
+// A lease is in the condition of a renewal and of a claim, not of a commit: a
+// result that took long may still be recorded by an expired claim that nobody
+// took.
+//
+// # Tables
+//
+//	definition  snapshot and identity of the code, by key (SHA-256 of both)
+//	run         one row a run: projection, queue (claim_by, created_at) and claim (token, holder, lease_until)
+//	event       one row a commit: facts as a JSON array, at most one output, at most one receipt
+//	node        how the newest attempt of each node ended; the row with the node "" is the run's input
+//	mount       the present invocation of each included workflow
+//	decision    what is asked, and the answer that won
+//	delivery    what became of a decision in a channel
+//	outbox      what sessions are to be told
+//	signal      what others want of a run while somebody holds its claim
+//	progress    the newest update of each type and key
+//	session     lease token of each session, as its owner left it
+//
+// Outputs are in event and nowhere else. run, node, mount and progress are a
+// projection that equals the fold of the events.
+//
+// Times are Unix milliseconds. claim_by is "*" (any host), a session's id or
+// NULL (nobody). A session has one slot: run_slot is unique where slot is 1.
+//
+// # SQLite
+//
+// WAL, synchronous FULL, foreign keys on, file mode 0600; the settings are read
+// back at opening. All writes go through one goroutine with one connection,
+// which takes up to 64 waiting ones into one transaction. A write that is
+// refused by its fence leaves the others alone; any other failure rolls the
+// transaction back, and its writes are repeated one by one.
+//
+// # Versions
+//
+// PRAGMA user_version is the schema's version, application_id says that the
+// file is ours. An older schema is brought forward one version a transaction,
+// after a copy of the file was made beside it (NAME.v1.backup); a newer one is
+// refused.
+//
+// # Failures
+//
+// ErrFenced, ErrNotFound, ErrExists and ErrSlot are the caller's to handle. Any
+// other error is the database's: nothing of the write is there, unless the
+// database itself couldn't say; who gets it reads again before it goes on.
+package store

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestD3_SQLite(t *testing.T) {
+	contract(t, func(t *testing.T) Store { return openTemp(t, filepath.Join(t.TempDir(), "a #?%.db")) })
+}
+
+func openTemp(t *testing.T, path string) *SQLite {
+	t.Helper()
+	s, err := OpenSQLite(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestW12_FileIsPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "home", "gamma.db")
+	s := openTemp(t, path)
+	defer s.Close()
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	for _, name := range []string{"", "-wal", "-shm"} {
+		fi, err := os.Stat(path + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fi.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", fi.Name(), fi.Mode())
+		}
+	}
+}
+
+func TestC9_NewerAndForeignDatabasesAreRefused(t *testing.T) {
+	for stmt, want := range map[string]string{
+		"PRAGMA user_version = 9":   "schema has version 9, and this gamma knows version 1",
+		"PRAGMA application_id = 5": "another program's database",
+	} {
+		path := filepath.Join(t.TempDir(), "gamma.db")
+		openTemp(t, path).Close()
+		raw(t, path, stmt)
+		if s, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v, want %q", stmt, err, want)
+			if err == nil {
+				s.Close()
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "other.db")
+	raw(t, path, "CREATE TABLE theirs(x)")
+	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another program's") {
+		t.Errorf("a database of others: %v", err)
+	}
+	path = filepath.Join(t.TempDir(), "text.db")
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a file that is none: %v", err)
+	}
+}
+
+func raw(t *testing.T, path, stmt string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(stmt); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestC9_OlderDatabasesAreBroughtForwardWithABackup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	s := openTemp(t, path)
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	s.Close()
+	next := append(migrations(), "ALTER TABLE run ADD COLUMN later TEXT; CREATE TABLE more(x INTEGER) STRICT")
+	if _, err := open(t.Context(), path, append(next, "CREATE TABLE more(x INTEGER)")); err == nil || !strings.Contains(err.Error(), "bringing its schema to version 3") {
+		t.Errorf("a step that fails: %v", err)
+	}
+	s, err := open(t.Context(), path, next) // the step before it was kept
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Load(t.Context(), "r"); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	old := openTemp(t, path+".v1.backup")
+	if _, _, err := old.Load(t.Context(), "r"); err != nil {
+		t.Errorf("the backup: %v", err)
+	}
+	old.Close()
+	if fi, err := os.Stat(path + ".v1.backup"); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", fi, err)
+	}
+	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("the older program: %v", err)
+	}
+}
+
+func TestR6_FullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	s := openTemp(t, path)
+	defer s.Close()
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	c := k.claim("", "h1")
+	k.do("r", started(), c.Token)
+	var pages int
+	if err := s.reads.QueryRow("PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	big := k.write("r", k.finish("r", `{"passed":true,"x":"`+strings.Repeat("y", 1<<20)+`"}`), c.Token, false)
+	if err := full(s, pages); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), big); err == nil || !strings.Contains(err.Error(), "the disk is full; free some room") {
+		t.Errorf("got %v", err)
+	}
+	k.equal("r")
+	if err := full(s, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), big); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+	k.equal("r")
+}
+
+// full lets the database grow to some pages only, on the writer's connection.
+func full(s *SQLite, pages int) error {
+	j := &job{func(w *writer) error {
+		_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+		return err
+	}, make(chan error, 1)}
+	s.work <- j
+	return <-j.done
+}
+
+func TestW12_ClosedDatabase(t *testing.T) {
+	s := openTemp(t, filepath.Join(t.TempDir(), "gamma.db"))
+	s.Close()
+	if err := s.Release(t.Context(), "r", 1); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("got %v", err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("enough"))
+	if err := s.Release(ctx, "r", 1); err == nil {
+		t.Error("a write after its context ended")
+	}
+}
+
+func TestW12_TwoProcessesShareOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	a, b := openTemp(t, path), openTemp(t, path)
+	defer a.Close()
+	defer b.Close()
+	ka := &kit{t: t, Store: a, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	kb := &kit{t: t, Store: b, ctx: t.Context(), now: 1, graphs: ka.graphs}
+	ka.start("r", "steps", "")
+	c := ka.claim("r", "h1")
+	if other := kb.claim("r", "h2"); c == nil || other != nil {
+		t.Errorf("claims %+v, %+v", c, other)
+	}
+	if err := kb.Leave(t.Context(), "r", "s", flow.Cancel{By: "me"}, 1); err != nil {
+		t.Error(err)
+	}
+	if list, err := ka.Signals(t.Context(), "r"); err != nil || len(list) != 1 {
+		t.Errorf("signals %+v, %v", list, err)
+	}
+}

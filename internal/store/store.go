@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// What a caller has to handle.
+var (
+	// ErrFenced: somebody else has changed the run or holds its claim; nothing
+	// was written.
+	ErrFenced = errors.New("the run has changed meanwhile")
+	// ErrNotFound: there is no such row.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: a run with this id is there.
+	ErrExists = errors.New("exists already")
+	// ErrSlot: the session has another run.
+	ErrSlot = errors.New("the session has another run")
+)
+
+// New is a run to be queued.
+type New struct {
+	Commit     flow.Commit // of flow.Create
+	Definition Definition
+	Workspace  string
+	Input      workflow.JSON // as given
+	Now        int64
+	// Holder takes the claim with the creation; "" queues the run for any host.
+	Holder     string
+	LeaseUntil int64
+}
+
+// Definition is what a run was started with.
+type Definition struct {
+	Key      string
+	Name     string
+	Snapshot []byte
+	Identity string // of the code: source and revision
+	Source   []byte // bundled code, if the run owns it
+}
+
+// Hunt says which run is to be claimed.
+type Hunt struct {
+	Run        string   // this one; "": the oldest that fits
+	By         []string // "*" and the sessions that are live here
+	Holder     string
+	Now        int64
+	LeaseUntil int64
+}
+
+// Claimed is a claim that was won.
+type Claimed struct {
+	Run      string
+	Token    int64
+	LeaseWas int64 // when the lease before ran out; 0: it was given back
+}
+
+// Write is a commit of a run.
+type Write struct {
+	Graph      *flow.Graph
+	Before     *flow.Run // what Commit was decided on
+	Commit     *flow.Commit
+	Token      int64 // of the claim; 0: a visit, which needs that nobody has a live claim
+	Now        int64
+	LeaseUntil int64    // of the claim from now on; 0 gives it back
+	Consumed   []string // ids of signals that the commit carries out
+}
+
+// Event is a commit as it is stored.
+type Event struct {
+	Seq     int64
+	At      int64
+	Token   int64
+	Facts   []flow.Fact
+	Output  workflow.JSON
+	Receipt workflow.JSON
+}
+
+// Info is what a list of runs shows.
+type Info struct {
+	ID, Workflow, Title, Session, Workspace string
+	Status                                  flow.Status
+	Reason, Message                         string
+	Node                                    string // of the open attempt
+	Seq                                     int64
+	Steps                                   int
+	Wake                                    int64
+	Holder                                  string // of a claim that is live or was lost; "" if it was given back
+	LeaseUntil                              int64
+	Created, Updated                        int64
+	Definition                              string // key
+}
+
+// Signal is an event that somebody left for the holder of a claim.
+type Signal struct {
+	ID    string
+	Event flow.Event
+	At    int64
+}
+
+// Decision is what is or was asked.
+type Decision struct {
+	ID, Run, Digest string
+	Request         workflow.JSON
+	ExpiresAt       int64
+	Answered        bool
+	Choice, By, Key string
+	Answer          workflow.JSON // of a checkpoint, or with its text
+	At              int64
+}
+
+// Note is an outbox row.
+type Note struct {
+	flow.Notice
+	Run, Session string
+	Delivered    int64
+}
+
+// Store holds workflow runs. Reading methods return ErrNotFound for a run that
+// isn't there. All methods may be called from several goroutines and processes.
+type Store interface {
+	// Enqueue stores a run with its first commit. ErrExists if the id is taken.
+	Enqueue(ctx context.Context, n New) (Claimed, error)
+	// Claim takes the claim of a run that the hunt allows, that nobody holds,
+	// and whose session has its slot free. Nil: there is none.
+	Claim(ctx context.Context, h Hunt) (*Claimed, error)
+	// Commit writes a commit. ErrFenced: the claim is lost or the run has
+	// changed; ErrSlot: the session's slot is taken.
+	Commit(ctx context.Context, w Write) error
+	// Renew keeps a claim until then. ErrFenced: it is lost or has run out.
+	Renew(ctx context.Context, run string, token, now, until int64) error
+	// Release gives a claim back. A claim that is lost stays lost.
+	Release(ctx context.Context, run string, token int64) error
+	// Expire ends the claims of a holder whose process is known to be dead.
+	Expire(ctx context.Context, holder string, now int64) (int, error)
+
+	// Load reads a run's projection, with the key of its definition.
+	Load(ctx context.Context, run string) (*flow.Run, Info, error)
+	// Output reads the output of a commit; ErrNotFound if it has none.
+	Output(ctx context.Context, run string, seq int64) (workflow.JSON, error)
+	// Given reads the input that a run was started with.
+	Given(ctx context.Context, run string) (workflow.JSON, error)
+	// Log reads up to limit commits behind one; limit 0 is all.
+	Log(ctx context.Context, run string, after int64, limit int) ([]Event, error)
+	// Runs lists runs, the newest first; limit 0 is all.
+	Runs(ctx context.Context, limit int) ([]Info, error)
+	// Find returns the ids of runs that begin or end with a text.
+	Find(ctx context.Context, text string) ([]string, error)
+	// Definition reads a definition by its key.
+	Definition(ctx context.Context, key string) (Definition, error)
+	// Holders lists the holders of live claims.
+	Holders(ctx context.Context, now int64) ([]string, error)
+	// Due lists runs whose time has come, the earliest first.
+	Due(ctx context.Context, now int64, limit int) ([]string, error)
+
+	// Leave leaves an event for the holder of a claim. The same id twice is one.
+	Leave(ctx context.Context, run, id string, ev flow.Event, now int64) error
+	// Signals lists what was left for a run, the oldest first.
+	Signals(ctx context.Context, run string) ([]Signal, error)
+	// Drop removes a signal that was refused, or that its sender takes back.
+	// False: it was gone.
+	Drop(ctx context.Context, run, id string) (bool, error)
+
+	// Decision reads a decision.
+	Decision(ctx context.Context, id string) (Decision, error)
+	// Outbox lists what wasn't delivered to a session yet, in order.
+	Outbox(ctx context.Context, session string) ([]Note, error)
+	// Deliver marks a note as delivered, under the session's token. ErrFenced:
+	// another owner has the session, or the note was marked before.
+	Deliver(ctx context.Context, note, session string, token, now int64) error
+	// Own stores a session's lease token where it is larger than the one that
+	// is there. ErrFenced: a larger one is there.
+	Own(ctx context.Context, session string, token int64) error
+
+	Close() error
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/gamma-harness/gamma/internal/crashpoint"
+)
+
+// batchSize is how many writes one transaction takes at most.
+const batchSize = 64
+
+// job is a write that waits for its transaction.
+type job struct {
+	do   func(*writer) error
+	done chan error // gets one value
+}
+
+// refusal is an outcome that wrote nothing: it doesn't spoil its transaction.
+type refusal struct{ err error }
+
+func (r refusal) Error() string { return r.err.Error() }
+func (r refusal) Unwrap() error { return r.err }
+
+// writer is the one connection that writes, with its statements. Only the
+// goroutine of write uses it.
+type writer struct {
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &writer{conn, map[string]*sql.Stmt{}}, nil
+}
+
+// stmt prepares a statement once. They aren't bound to a context: a
+// transaction that has begun is finished.
+func (w *writer) stmt(q string) (*sql.Stmt, error) {
+	if s := w.stmts[q]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(context.Background(), q)
+	if err != nil {
+		return nil, fmt.Errorf("statement %.60q: %w", q, err)
+	}
+	w.stmts[q] = s
+	return s, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (w *writer) exec(q string, args ...any) (int64, error) {
+	s, err := w.stmt(q)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.Exec(args...)
+	if err != nil {
+		return 0, explain(err)
+	}
+	return res.RowsAffected()
+}
+
+// row runs a statement that returns one row at most; false: it returned none.
+func (w *writer) row(q string, args []any, into ...any) (bool, error) {
+	s, err := w.stmt(q)
+	if err != nil {
+		return false, err
+	}
+	err = s.QueryRow(args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, explain(err)
+}
+
+// do hands a write to the writer and waits for its end.
+func (s *SQLite) do(ctx context.Context, f func(*writer) error) error {
+	j := &job{f, make(chan error, 1)}
+	select {
+	case <-s.closing:
+		return errors.New("the database is closed")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case s.work <- j:
+	}
+	select {
+	case err := <-j.done:
+		var r refusal
+		if errors.As(err, &r) {
+			return r.err
+		}
+		return err
+	case <-s.done:
+		return errors.New("the database is closed")
+	}
+}
+
+// write carries out writes, as many at once as are waiting.
+func (s *SQLite) write(w *writer) {
+	defer close(s.done)
+	defer w.conn.Close()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case j := <-s.work:
+			batch := []*job{j}
+			for len(batch) < batchSize {
+				select {
+				case j := <-s.work:
+					batch = append(batch, j)
+					continue
+				default:
+				}
+				break
+			}
+			w.run(batch)
+		}
+	}
+}
+
+// run carries out a batch in one transaction; if that fails, each write in its
+// own.
+func (w *writer) run(batch []*job) {
+	outcomes, err := w.transaction(batch)
+	if err == nil {
+		for i, j := range batch {
+			j.done <- outcomes[i]
+		}
+		return
+	}
+	if len(batch) == 1 {
+		batch[0].done <- err
+		return
+	}
+	for _, j := range batch {
+		w.run([]*job{j})
+	}
+}
+
+// transaction returns how each write ended, or why none of them counts.
+func (w *writer) transaction(batch []*job) ([]error, error) {
+	crashpoint.Here("store.before-begin")
+	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	outcomes := make([]error, len(batch))
+	for i, j := range batch {
+		err := j.do(w)
+		var r refusal
+		if err != nil && !errors.As(err, &r) {
+			w.exec("ROLLBACK")
+			return nil, err
+		}
+		outcomes[i] = err
+	}
+	crashpoint.Here("store.before-commit")
+	if _, err := w.exec("COMMIT"); err != nil {
+		w.exec("ROLLBACK")
+		return nil, err
+	}
+	crashpoint.Here("store.after-commit")
+	return outcomes, nil
+}

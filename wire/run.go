@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// # gamma run --json
+//
+// The envelope of gamma exec: one JSON object a line, the first a Run, the last
+// a RunResult, between them RunEvents. Readers skip what they don't know.
+
+// Run is the first line.
+type Run struct {
+	Type      string `json:"type"` // run
+	Schema    string `json:"schema"`
+	Run       string `json:"run"`
+	Workflow  string `json:"workflow"`
+	Session   string `json:"session,omitempty"`
+	Workspace string `json:"workspace"`
+	Resumed   bool   `json:"resumed,omitempty"`
+}
+
+// RunEvent is what happened in a workflow run. Which fields are set follows
+// from Type:
+//
+//	started         title, output (the input as it was normalised)
+//	node_started    node, attempt, until (its deadline)
+//	node_finished   node, attempt, outcome, code, message, output
+//	update          node, attempt, key, kind, data, estimate
+//	decision        node, attempt, decision, request, choices, until
+//	answer          decision, choice, by
+//	waiting         reason (delay, retry, paused), node, until
+//	parked          reason (session, host, operator), message
+//	resumed         –
+//	notification    id, text
+type RunEvent struct {
+	Type     string          `json:"type"`
+	Seq      int64           `json:"seq"`
+	Run      string          `json:"run"`
+	Time     time.Time       `json:"time,omitzero"`
+	Node     string          `json:"node,omitempty"`
+	Attempt  string          `json:"attempt,omitempty"`
+	Title    string          `json:"title,omitempty"`
+	Outcome  string          `json:"outcome,omitempty"` // ok | failed | timed_out | cancelled
+	Code     string          `json:"code,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Until    time.Time       `json:"until,omitzero"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Kind     string          `json:"kind,omitempty"`
+	Key      string          `json:"key,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
+	Estimate json.RawMessage `json:"estimate,omitempty"`
+	Decision string          `json:"decision,omitempty"`
+	Request  json.RawMessage `json:"request,omitempty"`
+	Choices  []RunChoice     `json:"choices,omitempty"`
+	Choice   string          `json:"choice,omitempty"`
+	By       string          `json:"by,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Text     string          `json:"text,omitempty"`
+}
+
+// RunChoice is an answer that a person can give.
+type RunChoice struct {
+	Key    string `json:"key"`
+	Label  string `json:"label"`
+	Prompt string `json:"prompt,omitempty"` // the answer has a text, and this asks for it
+}
+
+// RunResult is the last line. Status is the run's, and the process's exit code
+// follows from it:
+//
+//	completed   0
+//	failed      1  (5 if a limit of steps was reached)
+//	timed_out   5
+//	cancelled   130
+//	waiting     3  for a person: a decision, a checkpoint, a pause
+//	parked      3  for the operator or the session; 130 if this process was interrupted
+//	queued      0  with --detach
+//	running     130 if this process was interrupted, else 1
+type RunResult struct {
+	Type     string          `json:"type"` // result
+	Run      string          `json:"run"`
+	Workflow string          `json:"workflow,omitempty"`
+	Status   string          `json:"status"`
+	Reason   string          `json:"reason,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Output   json.RawMessage `json:"output"` // null unless completed
+	Error    *Error          `json:"error,omitempty"`
+}

@@ -179,6 +179,11 @@ func (o *textOutput) quote(code, sign, text string) {
 	}
 }
 
+// barred prints foreign words with their lines, each behind a bar.
+func (o *textOutput) barred(text string) {
+	o.line("", barred(strings.TrimRight(o.hide.text(text), "\n"), o.width))
+}
+
 // words prints an answer of the model that isn't the last.
 func (o *textOutput) words(text string) {
 	o.line(bold, guarded(wrap(o.hide.text(lines(text)), o.width)))

@@ -39,6 +39,7 @@ type story struct {
 type act struct {
 	Say     string       `yaml:"say"`     // to the reader
 	Exec    *storyExec   `yaml:"exec"`    // gamma exec
+	Crash   *storyCrash  `yaml:"crash"`   // gamma exec in a process that is killed
 	Inject  *storyInject `yaml:"inject"`  // gamma inject
 	Compact string       `yaml:"compact"` // gamma session compact, with these instructions
 	Rewind  int          `yaml:"rewind"`  // gamma session rewind to before the N-th message, from 1
@@ -180,6 +181,8 @@ func (t *teller) act(a act) (code int, err error) {
 		t.out.say(cyan, "\n%s", strings.TrimSpace(a.Say))
 	case a.Exec != nil:
 		return t.exec(a.Exec)
+	case a.Crash != nil:
+		return 0, t.crash(a.Crash)
 	case a.Inject != nil:
 		return 0, t.inject(a.Inject)
 	case a.Compact != "":
@@ -195,7 +198,7 @@ func (t *teller) act(a act) (code int, err error) {
 }
 
 func (t *teller) exec(e *storyExec) (int, error) {
-	run := &execCmd{Prompt: []string{e.Prompt}, Allow: e.Allow, Trust: true, Ask: "auto", Model: "script:" + t.file}
+	run := &execCmd{Allow: e.Allow, Trust: true, Ask: "auto", Model: "script:" + t.file}
 	if e.Resume {
 		run.Resume = t.id
 	} else if run.Variant = e.Variant; run.Variant == "" {
@@ -204,7 +207,10 @@ func (t *teller) exec(e *storyExec) (int, error) {
 	if err := t.fresh(); err != nil {
 		return exitError, err
 	}
-	t.out.say(bold, "User: %s", e.Prompt)
+	if e.Prompt != "" {
+		run.Prompt = []string{e.Prompt}
+		t.out.say(bold, "User: %s", e.Prompt)
+	}
 	code, err := run.exec(t.app, t.out)
 	t.id = t.out.id
 	return code, err
@@ -246,7 +252,7 @@ func (t *teller) request(words []string) error {
 			continue
 		}
 		t.out.say(bold, "  sent as %s:", it.Msg.Role)
-		t.out.say("", "%s", indented(text))
+		t.out.barred(text)
 	}
 	t.out.say(dim, "  (and %d other messages)", hidden)
 	return nil
@@ -276,6 +282,3 @@ func shownText(m llm.Message) string {
 	}
 	return strings.Join(out, "\n")
 }
-
-// indented sets a text off.
-func indented(s string) string { return "    " + strings.ReplaceAll(s, "\n", "\n    ") }

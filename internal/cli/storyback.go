@@ -58,6 +58,6 @@ func (t *teller) show(name string) error {
 		return nil
 	}
 	t.out.say(bold, "  %s:", name)
-	t.out.say("", "%s", indented(string(b)))
+	t.out.barred(string(b))
 	return err
 }

@@ -140,21 +140,27 @@ func (c sessionRewind) restore(home *disk.Home, d *disk.Session, r *session.Rewi
 	}
 	defer files.Close()
 	var due []session.FileUndo
-	var conflicts []string
+	var changed, stuck []string
 	for _, f := range r.Files {
 		now, err := files.Sum(f.Path)
 		switch {
 		case err != nil:
-			conflicts = append(conflicts, err.Error())
+			stuck = append(stuck, onOneLine(err.Error()))
 		case now == f.Before:
 		case now != f.After && !c.Force:
-			conflicts = append(conflicts, f.Path+" was changed since, and not by this session")
+			changed = append(changed, onOneLine(f.Path)+" isn't as this branch of the session left it: somebody changed it since")
+		case f.Others && !c.Force:
+			changed = append(changed, onOneLine(f.Path)+" was also changed by others, between two changes of this session: that would be lost")
 		default:
 			due = append(due, f)
 		}
 	}
-	if len(conflicts) > 0 {
-		return nil, fmt.Errorf("nothing was changed:\n  %s\nLook at these files first; --force overwrites them, --talk leaves all files as they are", strings.Join(conflicts, "\n  "))
+	if conflicts := append(changed, stuck...); len(conflicts) > 0 {
+		advice := "--force overwrites them, "
+		if len(stuck) > 0 {
+			advice = "what can't be written must be made a plain file again, or be removed, by hand; "
+		}
+		return nil, fmt.Errorf("nothing was changed:\n  %s\nLook at these files first; %s--talk leaves all files as they are", strings.Join(conflicts, "\n  "), advice)
 	}
 	contents := make([][]byte, len(due))
 	for i, f := range due { // before anything is touched
@@ -174,11 +180,15 @@ func (c sessionRewind) restore(home *disk.Home, d *disk.Session, r *session.Rewi
 		if err != nil {
 			return done, fmt.Errorf("after %d of %d files: %w; the conversation hasn't moved. Run it again when the cause is gone", i, len(due), err)
 		}
-		done = append(done, what+f.Path)
+		done = append(done, what+onOneLine(f.Path))
 		crashpoint.Here("rewind.file")
 	}
 	return done, nil
 }
+
+// onOneLine spells the line breaks of a name out, so that it can't look like
+// further lines of ours.
+func onOneLine(s string) string { return strings.NewReplacer("\n", "\\n", "\r", "\\r").Replace(s) }
 
 func (c sessionRewind) report(a *app, id string, r *session.Rewind, done []string) error {
 	var b strings.Builder
@@ -188,7 +198,7 @@ func (c sessionRewind) report(a *app, id string, r *session.Rewind, done []strin
 	if len(r.Kept) > 0 && !c.Talk {
 		b.WriteString("not taken back:\n")
 		for _, k := range r.Kept {
-			b.WriteString("  " + k + "\n")
+			b.WriteString("  " + onOneLine(k) + "\n")
 		}
 	}
 	where := "from its beginning"

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,5 +88,61 @@ func TestE20_ForkDiesAnywhere(t *testing.T) {
 		if left, _ := filepath.Glob(filepath.Join(p.home, "sessions", ".trash-*")); len(left) > 0 {
 			t.Errorf("%s: left behind: %s", at, fmt.Sprint(left))
 		}
+	}
+}
+
+// TestE48_OthersWorkBetweenTwoEdits: what a person did between two changes of
+// the session is named, and only --force takes it away.
+func TestE48_OthersWorkBetweenTwoEdits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n  - tools: [{name: write, args: {path: a, content: \"A1\\n\"}}]\n  - text: made\n" +
+		"  - tools: [{name: read, args: {path: a}}]\n  - tools: [{name: edit, args: {path: a, edits: [{oldText: A1, newText: A2}]}}]\n  - text: changed\n")
+	if r := p.run("exec", "make"); r.code != 0 {
+		t.Fatalf("exit %d, %s", r.code, r.stderr)
+	}
+	file := filepath.Join(p.ws, "a")
+	if err := os.WriteFile(file, []byte("A1\nhours of work\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.run("exec", "--resume", "last", "change"); r.code != 0 {
+		t.Fatalf("exit %d, %s", r.code, r.stderr)
+	}
+	if r := p.run("session", "rewind", "last", "--to", "start"); r.code != 1 || !strings.Contains(r.stderr, "a was also changed by others") {
+		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+	if got := string(read(t, file)); got != "A2\nhours of work\n" {
+		t.Errorf("a holds %q", got)
+	}
+	if r := p.run("session", "rewind", "last", "--to", "start", "--force"); r.code != 0 || exists(file) {
+		t.Errorf("with --force: exit %d, %s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestE48_CallsWithoutAnEndAreNamed: a call that was started and whose end
+// nobody saw may have changed anything.
+func TestE48_CallsWithoutAnEndAreNamed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	r := p.began("version: 1\nsteps:\n  - tools: [{name: bash, args: {command: \"echo 1 >side.txt; touch began; while [ -e began ] && [ ! -e go ]; do sleep 0.01; done\"}}]\ndefault: {text: x}\n")
+	r.kill()
+	r.end()
+	p.touch("go")
+	got := p.run("session", "rewind", "last", "--to", "start")
+	if got.code != 0 || !strings.Contains(got.stdout, "not taken back:\n  bash: echo 1 >side.txt") {
+		t.Errorf("exit %d, %s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestE48_NamesCantImitateLines: a file's name is one line, whatever it holds.
+func TestE48_NamesCantImitateLines(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n  - tools: [{name: write, args: {path: \"new\\nrestored all.txt\", content: x}}]\n  - text: made\n")
+	if r := p.run("exec", "make"); r.code != 0 {
+		t.Fatalf("exit %d, %s", r.code, r.stderr)
+	}
+	if r := p.run("session", "rewind", "last", "--to", "start"); r.code != 0 || !strings.Contains(r.stdout, `removed new\nrestored all.txt`) {
+		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
 }

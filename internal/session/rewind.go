@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type FileUndo struct {
 	Path   string
 	Before string // blob of the content; "": the file is removed
 	After  string // SHA-256 (hex) of the content that it should have now
+	// Others: between two changes of the session somebody else changed it, or a
+	// command did, so putting it back takes their work away.
+	Others bool
 }
 
 // RewindError says why there is no going back to an entry.
@@ -116,6 +120,7 @@ func (r *Rewind) undo(entries []transcript.Entry, at map[transcript.ID]int) {
 	}
 	calls := map[string]*llm.Call{}
 	files := map[string]int{}
+	started := map[string]bool{} // calls whose end nobody has seen
 	for i, e := range entries {
 		if !on[i] || stay[i] {
 			continue
@@ -128,8 +133,16 @@ func (r *Rewind) undo(entries []transcript.Entry, at map[transcript.ID]int) {
 					calls[p.Call.ID] = p.Call
 				}
 			}
+		case *transcript.Intent:
+			started[b.Call] = !b.Safe
 		case *transcript.Result:
+			delete(started, b.Call)
 			r.result(b, calls[b.Call], files)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(started)) {
+		if c := calls[id]; c != nil && started[id] {
+			r.result(&transcript.Result{Call: id, Output: transcript.Output{Outcome: transcript.OutcomeUnknown}}, c, files)
 		}
 	}
 }
@@ -165,10 +178,11 @@ func (r *Rewind) result(b *transcript.Result, c *llm.Call, files map[string]int)
 		case f.Lost != "" && !known:
 			r.Kept = append(r.Kept, f.Path+": "+f.Lost)
 		case known && n >= 0:
+			r.Files[n].Others = r.Files[n].Others || f.Lost != "" || f.Before != r.Files[n].After
 			r.Files[n].After = f.After
 		case !known:
 			n = len(r.Files)
-			r.Files = append(r.Files, FileUndo{f.Path, f.Before, f.After})
+			r.Files = append(r.Files, FileUndo{Path: f.Path, Before: f.Before, After: f.After})
 		}
 		if f.Lost != "" && !known {
 			n = -1 // its first state is lost, so none can be restored

@@ -34,7 +34,7 @@ func TestE48_WhatARewindTakesBack(t *testing.T) {
 	c.do("crash")
 	c.do("resume")
 	c.do(`calls write {"path":"a"} ;; write {"path":"d"} ;; read {"path":"a"}`)
-	c.changed(1, transcript.FileState{Path: "a", Before: "b-a2", After: "a3"})
+	c.changed(1, transcript.FileState{Path: "a", Before: "a2", After: "a3"})
 	c.changed(2, transcript.FileState{Path: "d", Lost: "it was too big", After: "d1"})
 	c.do("tool 3 ok out")
 	c.do("answer done")
@@ -48,7 +48,7 @@ func TestE48_WhatARewindTakesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(r.Files); got != "[{a b-a1 a3} {b  b1}]" {
+	if got := fmt.Sprint(r.Files); got != "[{a b-a1 a3 false} {b  b1 false}]" {
 		t.Errorf("files %s", got)
 	}
 	if got := strings.Join(r.Kept, " · "); got != "bash: make all · edit c: its outcome is unknown · d: it was too big" {

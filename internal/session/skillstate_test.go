@@ -59,3 +59,19 @@ func TestK5_UnreadableAndDeniedCallsAreNoPartOfTheSet(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestK4_SharedRequirementStaysWhileOneNeedsIt: a skill that two workflow
+// skills require isn't closed with the one that brought it.
+func TestK4_SharedRequirementStaysWhileOneNeedsIt(t *testing.T) {
+	s := &State{Branch: newBranch()}
+	s.activate([]transcript.SkillFact{
+		{Name: "red", Type: "workflow", Steps: []string{"One"}, Requires: []string{"base"}},
+		{Name: "base", Type: "reference", For: "red"},
+		{Name: "blue", Type: "workflow", Steps: []string{"Uno"}, Requires: []string{"base"}},
+	})
+	s.mark("red", 0, StepDone, "", "")
+	s.closeFinished()
+	if s.active("red") || !s.active("base") || !s.active("blue") {
+		t.Errorf("in force are %+v", s.Skills)
+	}
+}

@@ -8,7 +8,8 @@
 // doesn't know. A change that breaks readers changes Schema.
 //
 // Events carry, as far as they apply: "seq" (rising over the lines of one
-// process; a gap is where provisional events were left out), "entry" (the stored entry that it comes from), "run" and "call".
+// process; a gap is where provisional events were left out), "entry" (the
+// stored entry that it comes from), "run" and "call".
 // An event is printed only after its entry is on disk, except
 // "message_update" and "tool_execution_update", which are provisional: they
 // are void when a message_discarded or the end of the call follows, and left

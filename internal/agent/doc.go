@@ -20,10 +20,11 @@
 // # Failure
 //
 // A failed append stops the actor for good: effects are cancelled, every later
-// event is answered with the error, nothing more is published. A projection that
-// can't be written is reported and tried again; the entries own the fact. What was published before is on disk. A panic in a tool becomes
-// an error result, a panic in a model a fatal failure of that call; a panic in
-// the core, which is a fault of gamma, stops this session and no other.
+// event is answered with the error, nothing more is published. What was
+// published before is on disk. A projection that can't be written is reported
+// and tried again; the entries own the fact. A panic in a tool becomes an error
+// result, a panic in a model a fatal failure of that call; a panic in the core,
+// which is a fault of gamma, stops this session and no other.
 //
 // A tool that ignores its cancellation is left behind after the core's grace
 // period; its late report is dropped.

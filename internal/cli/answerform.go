@@ -3,8 +3,6 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -65,7 +63,7 @@ func misfit(f *session.AnswerForm, res wire.Result, code int) (wire.Result, int)
 	if fault == "" {
 		return res, code
 	}
-	err := errors.New("the final words don't fit --output-schema: " + fault)
-	res.Status, res.Reason, res.Error = "error", badOutput, &wire.Error{Code: badOutput, Message: fmt.Sprint(err)}
+	res.Status, res.Reason = "error", badOutput
+	res.Error = &wire.Error{Code: badOutput, Message: "the final words don't fit --output-schema: " + fault}
 	return res, exitError
 }

@@ -81,7 +81,7 @@ func (c *approveCmd) answer(ctx context.Context, a *app, client *owner.Client) e
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"approval": c.Approval, "choice": d.Choice, "entry": done.Entry})
+		return a.printJSON(map[string]string{"approval": c.Approval, "choice": d.Choice, "entry": done.Entry})
 	}
 	_, err = fmt.Fprintf(a.stdout, "approval %s: %s (entry %s)\n", printable(c.Approval), d.Choice, done.Entry)
 	return err
@@ -93,7 +93,7 @@ func (c *approveCmd) list(ctx context.Context, a *app, client *owner.Client) err
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(a.stdout).Encode(state.Approvals)
+		return a.printJSON(state.Approvals)
 	}
 	if len(state.Approvals) == 0 {
 		_, err = fmt.Fprintf(a.stdout, "Nothing waits for an answer; the session is %s.\n", state.Status)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,7 +61,7 @@ func (c sessionCompact) report(a *app, id string, done *wire.Compaction) error {
 		a.code = exitError
 	}
 	if c.JSON {
-		return json.NewEncoder(a.stdout).Encode(map[string]any{"session": id, "compaction": done})
+		return a.printJSON(map[string]any{"session": id, "compaction": done})
 	}
 	_, err := fmt.Fprintln(a.stdout, printable(compactionText(done)))
 	return err

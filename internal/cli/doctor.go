@@ -2,9 +2,7 @@ package cli
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/disk"
@@ -73,11 +71,7 @@ func (c sessionDoctor) Run(a *app) error {
 		}
 		return c.show(a, found, nil)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	m, err := home.Mend(id, disk.Mender{Owner: transcript.Owner{PID: os.Getpid(), Host: host}, Build: Version(a.version), Now: time.Now(),
+	m, err := home.Mend(id, disk.Mender{Owner: thisProcess(), Build: Version(a.version), Now: time.Now(),
 		Header: transcript.Session{Variant: "base", Mark: rand.Text()[:16], Workspace: a.cwd}}) // "" if it is gone: the doctor needs none
 	if err != nil {
 		return err
@@ -174,9 +168,7 @@ func (c sessionDoctor) line(a *app, found *disk.Diagnosis, m *disk.Mending) erro
 			out.Fixed.Held = append(out.Fixed.Held, t.Text)
 		}
 	}
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	return a.printJSON(out)
 }
 
 func plural(n int) string {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +71,7 @@ func (c *injectCmd) Run(a *app) error {
 		return err
 	}
 	if c.JSON {
-		return json.NewEncoder(a.stdout).Encode(map[string]any{"session": id, "id": c.ID, "entry": done.Entry, "again": done.Again, "live": done.Live})
+		return a.printJSON(map[string]any{"session": id, "id": c.ID, "entry": done.Entry, "again": done.Again, "live": done.Live})
 	}
 	again := ""
 	if done.Again {

@@ -29,10 +29,13 @@ func (a *app) notice(format string, args ...any) {
 }
 
 // printJSON prints one JSON value.
-func (a *app) printJSON(v any) error {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+func (a *app) printJSON(v any) error { return jsonLine(a.stdout, v) }
+
+// jsonLine writes a value as a line.
+func jsonLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
 }
 
 // problemText is the line "gamma: …" of an error or a notice. Further lines

@@ -89,7 +89,7 @@ func (c *runCmd) Run(a *app) error {
 // flowing is a run that this process carries out.
 type flowing struct {
 	app   *app
-	db    *store.SQLite
+	db    store.Store
 	host  *host.Runs
 	out   *runPrinter
 	id    string

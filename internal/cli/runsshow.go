@@ -6,7 +6,6 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
-	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/wire"
 )
 
@@ -94,16 +93,15 @@ type reader struct {
 
 // reading begins to read a run.
 func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
-	db := h.Store.(*store.SQLite)
-	_, info, err := db.Load(a.ctx, id)
+	_, info, err := h.Store.Load(a.ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
 	}
-	g, err := graphOfRun(a.ctx, db, info)
+	g, err := graphOfRun(a.ctx, h.Store, info)
 	if err != nil {
 		return nil, err
 	}
-	s := &reader{flowing: flowing{app: a, db: db, host: h, out: newRunPrinter(a, asJSON), id: id, info: info, graph: g}}
+	s := &reader{flowing: flowing{app: a, db: h.Store, host: h, out: newRunPrinter(a, asJSON), id: id, info: info, graph: g}}
 	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: id, Workflow: info.Workflow, Session: info.Session, Workspace: info.Workspace})
 	return s, nil
 }

@@ -42,6 +42,9 @@ func standingOf(home *disk.Home, i disk.Info) standing {
 			return standing{status: "damaged"}
 		}
 		s, found := standingIn(log.Entries)
+		if s.status == elsewhere {
+			s = standingAfterMove(home, i.ID)
+		}
 		if s.status == "interrupted" && i.Locked != nil {
 			s.status = "running"
 		}
@@ -49,6 +52,28 @@ func standingOf(home *disk.Home, i disk.Info) standing {
 			return s
 		}
 	}
+}
+
+// elsewhere: the branch was moved behind the newest run, so the end of the log
+// doesn't tell.
+const elsewhere = "elsewhere"
+
+// standingAfterMove reads the whole log.
+func standingAfterMove(home *disk.Home, id string) standing {
+	log, err := home.Read(id)
+	if err != nil {
+		return standing{status: "damaged"}
+	}
+	s, err := session.Fold(log.Entries)
+	switch {
+	case err != nil:
+		return standing{status: "damaged"}
+	case s.Run != nil || slices.ContainsFunc(s.Queue, func(a session.Arrival) bool { return a.Human }):
+		return standing{status: "interrupted"}
+	case s.Last == nil:
+		return standing{status: "new"}
+	}
+	return settledAs(s.Last)
 }
 
 // standingIn looks at entries from the newest on. False: none of them belongs
@@ -59,6 +84,8 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 		switch b := e.Body.(type) {
 		case *transcript.Arrive:
 			waits = waits || b.Human
+		case *transcript.Leaf:
+			return standing{status: elsewhere}, true
 		case *transcript.Request:
 			if b.Compaction == nil { // one of a compaction may stand outside of a run
 				return standing{status: "interrupted"}, true
@@ -74,7 +101,7 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 			if waits || b.More {
 				return standing{status: "interrupted"}, true
 			}
-			return settledAs(b, entries[:at]), true
+			return settledAs(endOf(b, entries[:at])), true
 		}
 	}
 	if waits {
@@ -83,9 +110,9 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 	return standing{status: "new"}, false
 }
 
-// settledAs is the standing behind a run that has settled. before is what
-// stands in front of its end; a yield is close to it.
-func settledAs(b *transcript.Settled, before []transcript.Entry) standing {
+// endOf is what the log's end tells of a run that has settled. before is what
+// stands in front of it; a yield is close to it.
+func endOf(b *transcript.Settled, before []transcript.Entry) *session.Run {
 	run := &session.Run{Reason: b.Reason}
 	for _, e := range slices.Backward(before) {
 		if r, ok := e.Body.(*transcript.Result); ok && r.Message != nil && r.Message.Block {
@@ -93,7 +120,12 @@ func settledAs(b *transcript.Settled, before []transcript.Entry) standing {
 			break
 		}
 	}
-	if b.Reason == transcript.Aborted {
+	return run
+}
+
+// settledAs is the standing behind a run that has settled.
+func settledAs(run *session.Run) standing {
+	if run.Reason == transcript.Aborted {
 		return standing{status: "aborted"}
 	}
 	status, _ := outcome(run)

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,11 +135,4 @@ func (a *app) listWorkflows(asJSON bool) error {
 		}
 	}
 	return nil
-}
-
-// jsonLine writes a value as a line.
-func jsonLine(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }

@@ -15,14 +15,16 @@
 //	todo.json                 projection of the task list
 //	NAME.aside                what a repair found in the place of NAME (.aside.2, …)
 //	blobs/<sha256>            large contents, named by their hash (hex)
-//	spill/NAME                full outputs of tools; nothing depends on them. At most
-//	                          1 GiB, the oldest go; none while the disk is nearly full
+//	spill/NAME                full outputs of tools, and words that a compaction cut;
+//	                          no entry depends on them. At most 1 GiB, the oldest go;
+//	                          none while the disk is nearly full
 //	files/                    workspace of a server session
 //	lock                      the owner's lock
 //	.new-*                    a replacement being written; the next owner removes it
 //
-// Beside the sessions, .trash-ID is a session that is being removed: nobody
-// takes it for one, and the next removal finishes it.
+// Beside the sessions, .trash-ID is a session that is being removed, or a copy
+// that isn't whole yet (Fork): nobody takes it for one, and the next removal
+// removes what is left of it.
 //
 // blobs, spill, files and todo.json are made when first used.
 //
@@ -154,6 +156,9 @@
 // files/; delete the blobs without one.
 //
 // Remove: lock; rename to .trash-ID; sync; delete.
+//
+// Fork: .trash-ID of the new session with segments, blobs, spills and todo.json,
+// each synced; sync of its directories; rename to ID; sync.
 //
 // todo.json and blobs are written under another name, synced, renamed, and the
 // directory is synced. A blob is on disk before an entry refers to it.

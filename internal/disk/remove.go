@@ -25,28 +25,19 @@ func (h *Home) Remove(id string, pid int, now time.Time, dry bool) (freed int64,
 	if err != nil {
 		return 0, err
 	}
+	if !dry {
+		if _, err := d.clearLock(); err != nil {
+			return 0, err
+		}
+	}
+	release, err := d.keepOut(pid, now, dry)
+	if err != nil {
+		return 0, err
+	}
 	if dry {
-		owner, err := held(d.lock())
-		if err != nil {
-			return 0, failed(id, "look at", d.lock(), err)
-		}
-		if owner != nil {
-			return 0, &LockedError{ID: id, PID: owner.PID, Host: owner.Host, Since: owner.Since, Path: d.lock()}
-		}
 		return bytesIn(d.path)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	if _, err := d.clearLock(); err != nil {
-		return 0, err
-	}
-	lock, err := acquire(id, d.lock(), Holder{pid, host, now.UTC()})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	trash := filepath.Join(h.sessions(), trashPrefix+id)
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(trash); errors.Is(err, fs.ErrNotExist) {

@@ -41,15 +41,12 @@ func (ev Claim) decide(c *commit) {
 
 // takeOver goes on with an attempt that another holder began.
 func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
-	r := c.Next
 	switch {
 	case n.NodeType == workflow.TypeAgent && mutant("AgentAttemptRenewed"):
 		c.finish(CancelledByUs, "interrupted", "the host was lost while it ran", nil)
 		c.enter(n.ID, true)
 	case n.NodeType == workflow.TypeAgent:
-		if gone := c.env.Now - leaseWas; leaseWas > 0 && gone > 0 && r.Open.Deadline > 0 {
-			c.add(Fact{Kind: KindDeadlineMoved, At: r.Open.Deadline + gone})
-		}
+		c.uncounted(leaseWas)
 		if n.Assistant() && !c.env.Session && !mutant("AssistantAnywhere") {
 			c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 		}
@@ -60,6 +57,16 @@ func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
 		}
 		c.finish(CancelledByUs, "interrupted", "the host was lost while it ran", nil)
 		c.enter(n.ID, true)
+	default:
+		c.uncounted(leaseWas)
+	}
+}
+
+// uncounted moves the deadline of the open attempt by the time without a claim.
+func (c *commit) uncounted(leaseWas int64) {
+	open := c.Next.Open
+	if gone := c.env.Now - leaseWas; leaseWas > 0 && gone > 0 && open.Deadline > 0 {
+		c.add(Fact{Kind: KindDeadlineMoved, At: open.Deadline + gone})
 	}
 }
 

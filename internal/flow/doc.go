@@ -42,8 +42,8 @@
 // are one commit: there is no state between them. After a lost claim
 //
 //	agent                          the same attempt goes on; time without a claim isn't counted
-//	compute, notify, checkpoint,   the same attempt runs again; it has no effect outside
-//	enter, exit, delay
+//	compute, notify, checkpoint,   the same attempt runs again; it has no effect outside,
+//	enter, exit, delay             and time without a claim isn't counted either
 //	action, shell, batch           ends as cancelled (interrupted), and a new attempt begins;
 //	                               of a node marked once it fails as outcome_unknown
 //

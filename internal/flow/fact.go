@@ -67,7 +67,8 @@ const (
 	KindEnded         = "ended"
 )
 
-// appliers has one function for each kind.
+// applier returns the function that folds a kind of fact; nil: the kind isn't
+// known.
 func applier(kind string) func(g *Graph, r *Run, f Fact) {
 	switch kind {
 	case KindCreated:
@@ -126,7 +127,7 @@ func Apply(g *Graph, r *Run, seq int64, f Fact) error {
 	return nil
 }
 
-// Event is one stored commit.
+// Stored is a commit as it is read from the store.
 type Stored struct {
 	Seq   int64
 	Facts []Fact

@@ -219,15 +219,12 @@ func (h *Runs) definition(ctx context.Context, key string) (*workflow.Definition
 	if err != nil {
 		return nil, nil, fmt.Errorf("definition %s: %w", key, err)
 	}
-	g, err := workflow.ReadSnapshot(stored.Snapshot)
+	g, err := graphOf(stored)
 	if err != nil {
 		return nil, nil, err
 	}
 	def, err := h.Find(stored)
-	if err != nil {
-		return nil, flow.Index(g), err
-	}
-	return def, flow.Index(g), nil
+	return def, g, err
 }
 
 // Work claims and carries out runs until its context ends, at most parallel at

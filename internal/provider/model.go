@@ -103,7 +103,6 @@ func (m *model) answer(req *llm.Request, emit func(llm.Delta)) answer {
 	return newRespAnswer(maker(m.provider, m.modelOf(req)), emit)
 }
 
-// maker names who can read the raw items that the model gives out.
 // Maker names whose own items (llm.Part.Raw) a model takes back: its own in the
 // Responses dialect, nobody's in Chat Completions.
 func Maker(c Config) string {
@@ -113,6 +112,7 @@ func Maker(c Config) string {
 	return maker(c.Provider, c.Model)
 }
 
+// maker names who can read the raw items that a model gives out.
 func maker(provider, model string) string { return provider + "/responses/" + model }
 
 func (m *model) attempt(w *watch, body []byte, a answer) (*llm.Response, *llm.Error) {

@@ -96,10 +96,7 @@ func (s *State) compact(ev Compacted, env Env) (*transcript.Compact, *transcript
 	}
 	c.Pinned, c.Shortened = s.pins(plan, cut)
 	ctx := s.squeezed(transcript.ID{}, c, cut)
-	size := 0
-	for _, it := range ctx {
-		size += it.Size
-	}
+	size := sizeOfAll(ctx)
 	c.After = (len(env.Prefix.System) + env.Tools.size() + size) / bytesPerToken
 	if size >= s.Size && !mutant("GrowthTaken") {
 		return nil, s.compactFailure(transcript.CompactNoProgress, fmt.Sprintf("the context would have %d bytes and has %d", size, s.Size), ev.Response)
@@ -298,10 +295,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 	}
 	s.Skills = keep
 	s.Ctx = s.squeezed(id, c, cut)
-	s.Size = 0
-	for _, it := range s.Ctx {
-		s.Size += it.Size
-	}
+	s.Size = sizeOfAll(s.Ctx)
 	s.Known, s.KnownAt = 0, 0
 	m := &s.Mem
 	m.Block, m.Covers, m.Summary, m.Read, m.Changed = block, c.Covers, c.Summary, c.Read, c.Changed

@@ -30,6 +30,9 @@ type messageUserArgs struct {
 	Deviations  []transcript.Deviation `json:"deviations"`
 }
 
+// completes reports whether the message ends the run as done.
+func (a messageUserArgs) completes() bool { return a.BlockOnUser && a.Reason == "complete" }
+
 func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	var a messageUserArgs
 	if err := json.Unmarshal(args, &a); err != nil {
@@ -54,7 +57,7 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	}
 	r.Terminate = a.BlockOnUser
 	r.Message = &transcript.UserMessage{Text: a.Message, Block: a.BlockOnUser, Reason: a.Reason, Deviations: done.deviations}
-	if a.BlockOnUser && a.Reason == "complete" {
+	if a.completes() {
 		r.Text += s.closing(done)
 	}
 	return r

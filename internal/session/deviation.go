@@ -18,7 +18,7 @@ type completion struct {
 // message completes the run; a step that is named without a cause is open.
 func (s *State) settles(a messageUserArgs) completion {
 	var out completion
-	complete := a.BlockOnUser && a.Reason == "complete"
+	complete := a.completes()
 	named := map[string]bool{}
 	for _, d := range a.Deviations {
 		c, i, err := s.findStep(d.Skill, d.Step)
@@ -105,9 +105,17 @@ func (s *State) finished() map[string]bool {
 			}
 		}
 	}
+	serves := map[string]bool{}
+	for _, f := range s.Skills {
+		if goesOn[f.Name] {
+			for _, name := range f.Requires {
+				serves[name] = true
+			}
+		}
+	}
 	out := map[string]bool{}
 	for _, f := range s.Skills {
-		if !goesOn[f.Name] && !goesOn[f.For] {
+		if !goesOn[f.Name] && !goesOn[f.For] && !serves[f.Name] {
 			out[f.Name] = true
 		}
 	}
@@ -123,9 +131,10 @@ func (s *State) closing(done completion) string {
 	}
 	after := s.fork()
 	after.deviate(done.deviations)
+	finished := after.finished()
 	var names []string
 	for _, f := range s.Skills {
-		if after.finished()[f.Name] {
+		if finished[f.Name] {
 			names = append(names, f.Name)
 		}
 	}

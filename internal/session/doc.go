@@ -24,8 +24,8 @@
 // # Order of writes
 //
 // The actor appends Commit.Entries in one synced write, then takes
-// Commit.Next as its state, then publishes Commit.Updates and answers with
-// Commit.Reply, then reconciles its effects with Due(Next). A failed write
+// Commit.Next as its state, then writes the task projection, publishes
+// Commit.Updates and answers with Commit.Reply, then reconciles its effects with Due(Next). A failed write
 // stops it. Everything that a client sees is on disk.
 //
 // # Interrupted runs
@@ -38,8 +38,9 @@
 //
 // # Invariants, asserted after each commit in tests
 //
-//   - An arrival is in exactly one place: the queue, one deliver, or removed
-//     by a newer client_view.
+//   - An arrival is in exactly one place: the queue, one deliver, or removed:
+//     by a newer client_view, a result that tells the same revision, the end of
+//     the compaction that it asked for, an abort (of such wishes), or a repair.
 //   - Each call has at most one result; no deliver, request, compact or settled
 //     while a call is open.
 //   - A request for an answer in flight implies a run, no open call, and a

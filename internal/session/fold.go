@@ -405,6 +405,15 @@ func sizeOf(m llm.Message) int {
 	return n
 }
 
+// sizeOfAll counts the bytes of text in a part of the context.
+func sizeOfAll(items []Item) int {
+	n := 0
+	for _, it := range items {
+		n += it.Size
+	}
+	return n
+}
+
 // call returns the call of the newest batch with this id.
 func (s *State) call(id string) *Call {
 	for i := range s.Calls {

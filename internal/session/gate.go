@@ -44,7 +44,7 @@ func gated(tool string, args json.RawMessage) bool {
 		return false
 	case "message_user":
 		var a messageUserArgs
-		return json.Unmarshal(args, &a) == nil && a.BlockOnUser && a.Reason == "complete" && !mutant("CompleteUngated")
+		return json.Unmarshal(args, &a) == nil && a.completes() && !mutant("CompleteUngated")
 	}
 	return !mutant("GateOff")
 }

@@ -20,10 +20,7 @@ func (c *commit) wakes(ev Wake) {
 func (s *State) applyModel(b *transcript.ModelChange) {
 	s.Model, s.switched = b.Model, !s.Sent.empty()
 	s.Ctx, _ = s.taken(b.Maker)
-	s.Size, s.Known, s.KnownAt = 0, 0, 0 // another model counts other tokens
-	for _, it := range s.Ctx {
-		s.Size += it.Size
-	}
+	s.Size, s.Known, s.KnownAt = sizeOfAll(s.Ctx), 0, 0 // another model counts other tokens
 }
 
 // taken is the context as a model takes it: the words of the others' answers

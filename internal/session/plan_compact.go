@@ -235,10 +235,7 @@ func (s *State) droppable(cut int) int {
 // tooLong lists the arrivals in what stays whose words alone are too big, if
 // what stays would still be over the limit.
 func (s *State) tooLong(env Env, cut, limit, pin int) []transcript.ID {
-	bytes := len(env.Prefix.System) + env.Tools.size()
-	for _, it := range s.Ctx[cut:] {
-		bytes += it.Size
-	}
+	bytes := len(env.Prefix.System) + env.Tools.size() + sizeOfAll(s.Ctx[cut:])
 	var out []transcript.ID
 	for _, it := range s.Ctx[cut:] {
 		if bytes/bytesPerToken > limit && !it.From.IsZero() && !it.Short && it.Size > 2*pin {

@@ -47,15 +47,31 @@ func BenchmarkK8_LargePrompt(b *testing.B) {
 	}
 }
 
-// TestK5_UnreadableAndDeniedCallsAreNoPartOfTheSet: a call that can't run for
-// another reason excludes nothing.
-func TestK5_UnreadableAndDeniedCallsAreNoPartOfTheSet(t *testing.T) {
+// TestK5_UnreadableCallsAreNoPartOfTheSet: a call whose arguments are wrong
+// excludes nothing.
+func TestK5_UnreadableCallsAreNoPartOfTheSet(t *testing.T) {
 	c := newConversation(t)
 	c.do("have red reference conflicts=blue")
 	c.do("have blue reference")
 	c.do("prompt p1 go")
 	got := c.do(`calls skill {"name":"red","x":1} ;; skill {"name":"blue"}`)
-	if !strings.Contains(got, "result c6.1 error") && !strings.Contains(got, "c7.1 error") || !strings.Contains(got, "skill  blue") {
+	if !strings.Contains(got, "result c7.1 error") || !strings.Contains(got, "intent c7.2 skill  blue") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestK4_SharedRequirementStaysWhileOneNeedsIt: a skill that two workflow
+// skills require isn't closed with the one that brought it.
+func TestK4_SharedRequirementStaysWhileOneNeedsIt(t *testing.T) {
+	s := &State{Branch: newBranch()}
+	s.activate([]transcript.SkillFact{
+		{Name: "red", Type: "workflow", Steps: []string{"One"}, Requires: []string{"base"}},
+		{Name: "base", Type: "reference", For: "red"},
+		{Name: "blue", Type: "workflow", Steps: []string{"Uno"}, Requires: []string{"base"}},
+	})
+	s.mark("red", 0, StepDone, "", "")
+	s.closeFinished()
+	if s.active("red") || !s.active("base") || !s.active("blue") {
+		t.Errorf("in force are %+v", s.Skills)
 	}
 }

@@ -65,7 +65,7 @@ func (e Entry) Kind() Kind { return e.Body.kind() }
 // path) and not a session record (folded in log order on every branch).
 func (e Entry) IsNode() bool { return e.Body.node() }
 
-// Body is what an entry says: one of the pointer types of this file, or
+// Body is what an entry says: one of the pointer types of this package, or
 // *Unknown for kinds of a newer build.
 type Body interface {
 	kind() Kind
@@ -382,7 +382,7 @@ type SkillFact struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`          // workflow | reference
 	Digest string `json:"digest"`        // SHA-256 of the body, hex
-	Blob   string `json:"blob"`          // content address of the body
+	Blob   string `json:"blob"`          // content address of the body; "": it stands in the prefix
 	Bytes  int    `json:"bytes"`         // length of the body
 	For    string `json:"for,omitempty"` // the skill that required it
 	// Requires names the skills that this one requires, transitively, also
@@ -436,7 +436,7 @@ type UserMessage struct {
 	Deviations []Deviation `json:"deviations,omitempty"`
 }
 
-// Deviation from a required step of a workflow skill.
+// Deviation from a step of a workflow skill.
 type Deviation struct {
 	Skill string `json:"skill"`
 	Step  string `json:"step"`  // "N. its text", N from 1

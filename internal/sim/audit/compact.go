@@ -81,7 +81,7 @@ type shot struct {
 	fresh bool // a compaction could have been tried
 }
 
-// remember notes what a compaction must restore. It is called for each entry
+// owns notes what a compaction must restore. It is called for each entry
 // before it is judged.
 func (a *auditor) owns(e *entry, from int) {
 	if e.Kind == "compact" {

@@ -14,7 +14,7 @@ func (a *auditor) resume(e *entry) {
 	a.stats.Cases["resume"]++
 }
 
-// request checks that the model may be called now.
+// asks checks that the model may be called now.
 func (a *auditor) asks(e *entry) {
 	a.live("request", e)
 	r, l := a.run, a.rec.Limits

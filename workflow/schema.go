@@ -108,10 +108,10 @@ func Violations(schema, value JSON) ([]string, error) {
 	c := validator.NewCompiler()
 	c.DefaultDraft(validator.Draft2020)
 	c.UseLoader(noLoader{})
-	if err := c.AddResource("schema.json", doc); err != nil {
+	if err := c.AddResource(schemaName, doc); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	compiled, err := c.Compile("schema.json")
+	compiled, err := c.Compile(schemaName)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -124,6 +124,9 @@ func Violations(schema, value JSON) ([]string, error) {
 	}
 	return nil, nil
 }
+
+// schemaName is absolute, so that no folder's name matters.
+const schemaName = "urn:gamma:schema"
 
 // noLoader keeps schemas from naming files or hosts.
 type noLoader struct{}

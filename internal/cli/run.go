@@ -208,7 +208,7 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 		}
 		return json.Marshal(map[string]string{"task": strings.ToValidUTF8(task, "\uFFFD")})
 	case c.InputFile != "":
-		b, err := os.ReadFile(inFolder(a.cwd, c.InputFile))
+		b, err := readRegular(inFolder(a.cwd, c.InputFile), maxPrompt)
 		if err != nil {
 			return nil, usagef("--input-file: %v", err)
 		}

@@ -90,15 +90,15 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node, raw workflow.J
 	if err := json.Unmarshal(raw, &req); err != nil {
 		return flow.Answer{}, fmt.Errorf("node %s: request: %w", n.ID, err)
 	}
-	fmt.Fprintln(out, "\n? "+printable(req.Title))
-	if req.Text != "" {
-		fmt.Fprintln(out, printable(req.Text))
+	fmt.Fprintln(out, "\n? "+oneLine(printable(req.Title), 500))
+	if req.Text != "" { // may be a model's words: none of them looks like a choice
+		fmt.Fprintln(out, barred(req.Text, 0))
 	}
 	if n.HumanDecision == nil {
 		return askValue(in, out, n)
 	}
 	for i, c := range n.HumanDecision.Choices {
-		fmt.Fprintf(out, "  %d  %s\n", i+1, printable(c.Label))
+		fmt.Fprintf(out, "  %d  %s\n", i+1, oneLine(printable(c.Label), 200))
 	}
 	for {
 		text, err := askLine(in, out, fmt.Sprintf("1-%d: ", len(n.HumanDecision.Choices)))
@@ -111,7 +111,7 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node, raw workflow.J
 			}
 			a := flow.Answer{Choice: c.Key}
 			if c.Prompt != "" {
-				if a.Text, err = askLine(in, out, printable(c.Prompt)+" "); err != nil {
+				if a.Text, err = askLine(in, out, oneLine(printable(c.Prompt), 500)+" "); err != nil {
 					return a, err
 				}
 			}

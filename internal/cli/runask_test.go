@@ -33,7 +33,7 @@ func TestW18_DecisionsAreAnsweredOnTheTerminal(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
-		if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "- a\n  1  Go on\n") || strings.Contains(out.String(), "secret") {
+		if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "│ - a\n  1  Go on\n") || strings.Contains(out.String(), "secret") {
 			t.Errorf("shown: %q", out.String())
 		}
 	}

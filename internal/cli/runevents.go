@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +151,7 @@ func eventText(e wire.RunEvent) string {
 	case "waiting":
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
-		return "  ⏸ parked" + detail(e.Reason) + " " + e.Message
+		return "  ⏸ parked" + detail(e.Reason) + " " + oneLine(e.Message, 300)
 	case "answer":
 		return fmt.Sprintf("  ☑ %s%s", orText(e.Choice, "answered"), detail(e.By))
 	case "notification":
@@ -195,10 +196,14 @@ func (p *runPrinter) result(r wire.RunResult, hint string) {
 		}
 	}
 	line := r.Status + detail(r.Reason)
-	if r.Message != "" {
-		line += ": " + r.Message
+	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
+	if first != "" {
+		line += ": " + first
 	}
 	fmt.Fprintln(p.stderr, printable(line))
+	if more {
+		fmt.Fprintln(p.stderr, barred(rest, 0))
+	}
 	if hint != "" {
 		fmt.Fprintln(p.stderr, hint)
 	}

@@ -68,7 +68,7 @@ func (h *Runs) stands(r *flow.Run) bool {
 	case flow.Queued, flow.Running:
 		return false
 	case flow.Waiting:
-		return r.Wake == 0 || r.Reason == flow.ForDecision
+		return r.Wake == 0 || r.Reason == flow.ForDecision && time.Now().UnixMilli() < r.Wake
 	case flow.Parked:
 		return r.Reason != flow.ForHost && !(r.Reason == flow.ForSession && h.live(r.Session))
 	}

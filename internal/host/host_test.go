@@ -395,3 +395,24 @@ func TestR4_OneBadRunDoesntStopTheOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestW18_AnExpiredDecisionTakesItsDefault: whoever looks at the run next
+// fires it, also who can't answer.
+func TestW18_AnExpiredDecisionTakesItsDefault(t *testing.T) {
+	p := newPlace(t)
+	g := w.HumanDecision("g", "operator", func(*w.Ctx) w.Request { return w.Request{Title: "?"} },
+		[]w.Option[string]{{Key: "yes", Label: "Yes"}, {Key: "no", Label: "No"}}, w.After(time.Millisecond, "no"))
+	p.define("gate", g, w.Route(g, w.Lanes[string]{"yes": say("y", "went on"), "no": say("n", "stopped")}))
+	h := p.host("h1")
+	id := p.start(h, "gate")
+	r := p.drive(h, id)
+	for n := 0; r.Status == flow.Waiting; n++ {
+		if n > 5000 {
+			t.Fatal("it waits for ever")
+		}
+		r = p.drive(h, id)
+	}
+	if out, err := p.db.Output(t.Context(), id, r.Nodes["n"].Seq); err != nil || string(out) != `"stopped"` {
+		t.Errorf("%s: %s, %v", r.Status, out, err)
+	}
+}

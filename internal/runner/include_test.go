@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -97,6 +98,10 @@ func TestW1_ErrorsOfCallbacksFailTheirNode(t *testing.T) {
 	}
 	d = prepare(t, "", w.Compute("boom", func(*w.Ctx) (string, error) { panic("ouch") }))
 	if r := d.carry(); r.Status != flow.Failed || r.Message != "node boom: boom.run: panic: ouch" {
+		t.Errorf("%s: %s", r.Status, r.Message)
+	}
+	d = prepare(t, "", w.Compute("nilled", func(*w.Ctx) (string, error) { var e *os.PathError; return "", e }))
+	if r := d.carry(); r.Status != flow.Failed || !strings.Contains(r.Message, "an error of type *fs.PathError that can't say what it is") {
 		t.Errorf("%s: %s", r.Status, r.Message)
 	}
 	d = prepare(t, "", plain())

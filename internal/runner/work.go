@@ -141,11 +141,22 @@ func (w *work) faulted() error {
 const maxMessage = 8192
 
 func text(err error) string {
-	s := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	s := strings.ToValidUTF8(said(err), "\uFFFD")
 	if len(s) > maxMessage {
 		s = strings.ToValidUTF8(s[:maxMessage], "") + "…"
 	}
 	return s
+}
+
+// said is the text of an author's error, which may be a nil pointer in an
+// error's clothes, or panic in another way.
+func said(err error) (s string) {
+	defer func() {
+		if p := recover(); p != nil {
+			s = fmt.Sprintf("an error of type %T that can't say what it is: %v", err, p)
+		}
+	}()
+	return err.Error()
 }
 
 // begin normalises the input and makes the title.

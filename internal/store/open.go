@@ -119,6 +119,8 @@ func (s *SQLite) prepare(ctx context.Context, steps []string) error {
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
 		return errors.New("it is another program's database; give gamma its own (GAMMA_HOME)")
+	case version < 0:
+		return fmt.Errorf("its schema has the version %d, which none has", version)
 	case version > len(steps):
 		return fmt.Errorf("its schema has version %d, and this gamma knows version %d: use the newer gamma", version, len(steps))
 	case version == len(steps):

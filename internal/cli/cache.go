@@ -74,7 +74,7 @@ func (c sessionCache) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.ID)
+	id, err := a.findSession(home, c.ID)
 	if err != nil {
 		return err
 	}

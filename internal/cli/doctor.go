@@ -57,7 +57,7 @@ func (c sessionDoctor) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.ID)
+	id, err := a.findSession(home, c.ID)
 	if err != nil {
 		return err
 	}

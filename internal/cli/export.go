@@ -208,10 +208,16 @@ type pageBuilder struct {
 // cost.
 func (b *pageBuilder) finish(price session.Price, entries []transcript.Entry) {
 	for _, e := range entries {
-		if a, waits := b.words[e.ID]; waits {
-			b.at = e
-			b.arrival(a).Note = "waits to be delivered"
+		a, waits := b.words[e.ID]
+		if !waits || a.Class == transcript.ClassCommand { // a command has no place in the conversation
+			continue
 		}
+		b.at = e
+		note := "waits to be delivered"
+		if r, ok := b.receipts[a.AID]; ok && r.State != session.ReceiptQueued {
+			note = string(r.State) + " by entry " + r.Entry.String()
+		}
+		b.arrival(a).Note = note
 	}
 	if price != (session.Price{}) {
 		b.page.Cost = fmt.Sprintf("$%.4f", price.Of(b.sums.usage))

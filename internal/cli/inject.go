@@ -178,7 +178,7 @@ func (c *execCmd) steer(a *app) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, err := home.Find(c.Resume)
+	id, err := a.findSession(home, c.Resume)
 	if err != nil {
 		return 0, err
 	}

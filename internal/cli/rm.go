@@ -40,7 +40,7 @@ func (c sessionRm) Run(a *app) error {
 	if c.Older != "" {
 		ids, err = c.old(a, home)
 	} else {
-		ids, err = c.named(home)
+		ids, err = c.named(a, home)
 	}
 	if err != nil {
 		return err
@@ -73,10 +73,10 @@ func (c sessionRm) Run(a *app) error {
 	return errors.Join(errs...)
 }
 
-func (c sessionRm) named(home *disk.Home) ([]string, error) {
+func (c sessionRm) named(a *app, home *disk.Home) ([]string, error) {
 	var ids []string
 	for _, prefix := range c.ID {
-		id, err := home.Find(prefix)
+		id, err := a.findSession(home, prefix)
 		if err != nil {
 			return nil, err
 		}

@@ -459,14 +459,19 @@ func (s *showing) waiting(st *session.State) {
 
 // open says what a run that hasn't settled is, or was, about.
 func (s *showing) open(home *disk.Home, st *session.State, again string) {
-	var at []string
+	var at, asks []string
 	for _, c := range st.Calls {
 		if c.Open() && c.Intent != nil {
 			at = append(at, s.calls[c.ID])
 		}
+		if c.Asked() {
+			asks = append(asks, "\n    "+program()+" approve "+st.Header.Session+" "+c.AskID.String())
+		}
 	}
 	what := "the model was about to be asked"
 	switch {
+	case len(at) == 0 && len(asks) > 0:
+		what = "nothing, it waits for an answer:" + strings.Join(asks, "")
 	case len(at) > 0:
 		what = strings.Join(at, "; ")
 	case !st.Req.IsZero():
@@ -475,7 +480,7 @@ func (s *showing) open(home *disk.Home, st *session.State, again string) {
 	infos, err := home.List()
 	for _, i := range infos {
 		if err == nil && i.ID == st.Header.Session && i.Locked != nil {
-			s.say("", "\nAt work in process %d: %s", i.Locked.PID, what)
+			s.put("", fmt.Sprintf("\nAt work in process %d: %s", i.Locked.PID, s.hide.text(what)))
 			return
 		}
 	}

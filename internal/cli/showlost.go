@@ -49,8 +49,15 @@ func (s *showing) undelivered(entries []transcript.Entry) {
 	}
 	for _, e := range entries {
 		a, ok := e.Body.(*transcript.Arrive)
-		if !ok || s.shown[e.ID] || waits[e.ID] || a.Inject == session.ClientView { // a newer view took its place
-			continue
+		if !ok || s.shown[e.ID] || waits[e.ID] || a.Class == transcript.ClassCommand {
+			continue // a command is carried out and has no place in the conversation
+		}
+		if a.Inject != "" {
+			if r, ok := session.ReceiptOf(entries, a.AID); ok && r.State == session.ReceiptSuperseded {
+				s.say(dim, "\n  ▸ %s%s · superseded by entry %s", a.Inject, from(a.From), r.Entry.String())
+				s.words(dim, a.Text)
+				continue
+			}
 		}
 		s.say(yellow, "\n── not delivered, or its delivery is lost; it isn't sent again:")
 		s.arrival(e.ID)

@@ -41,7 +41,7 @@ func (c sessionDu) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ids, err := sessionsNamed(home, c.ID)
+	ids, err := sessionsNamed(a, home, c.ID)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (c sessionDu) Run(a *app) error {
 }
 
 // sessionsNamed finds the sessions that are named, or all.
-func sessionsNamed(home *disk.Home, names []string) (ids []string, err error) {
+func sessionsNamed(a *app, home *disk.Home, names []string) (ids []string, err error) {
 	if len(names) > 0 {
-		return sessionRm{ID: names}.named(home)
+		return sessionRm{ID: names}.named(a, home)
 	}
 	infos, err := home.List()
 	for _, i := range infos {
@@ -113,7 +113,7 @@ func (c sessionGc) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ids, err := sessionsNamed(home, c.ID)
+	ids, err := sessionsNamed(a, home, c.ID)
 	if err != nil {
 		return err
 	}

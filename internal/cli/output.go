@@ -437,21 +437,6 @@ func (o *textOutput) result(r wire.Result) {
 	o.say(dim, "%s · %d tokens in (%d cached), %d out", status, r.Usage.Input, r.Usage.Cached, r.Usage.Output)
 }
 
-// deviations prints what the message says was not done as a skill asks.
-func (o *textOutput) deviations(m *wire.Message) {
-	for _, d := range m.Deviations {
-		o.say(yellow, "! deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
-	}
-}
-
-// deviationLine is a deviation in one line.
-func deviationLine(skill, step, kind, cause string) string {
-	if cause == "" {
-		return fmt.Sprintf("%s, step %s: not done, and no cause was given", skill, step)
-	}
-	return fmt.Sprintf("%s, step %s (%s): %s", skill, step, kind, cause)
-}
-
 // answer prints the answer on stdout, unless it is on the screen already.
 func (o *textOutput) answer(text string) {
 	text = o.hide.text(text)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // printer prints lines of text until one can't be written.
@@ -145,4 +147,19 @@ func likeOurs(line string) bool {
 		}
 	}
 	return false
+}
+
+// deviations prints what the message says was not done as a skill asks.
+func (o *textOutput) deviations(m *wire.Message) {
+	for _, d := range m.Deviations {
+		o.say(yellow, "! deviation: %s", deviationLine(d.Skill, d.Step, d.Kind, d.Cause))
+	}
+}
+
+// deviationLine is a deviation in one line.
+func deviationLine(skill, step, kind, cause string) string {
+	if cause == "" {
+		return fmt.Sprintf("%s, step %s: not done, and no cause was given", skill, step)
+	}
+	return fmt.Sprintf("%s, step %s (%s): %s", skill, step, kind, cause)
 }

@@ -105,10 +105,22 @@ func (s *State) command() *Arrival {
 
 // planWish serves a wish that waits, outside of a run that goes on.
 func planWish(s *State, env Env) []transcript.Body {
-	if c := s.command(); c != nil && !s.backingOff(env.Now) {
+	if c := s.command(); c != nil && !s.wishWaits(c, env) {
 		return one(s.planCommand(env, c))
 	}
 	return nil
+}
+
+// triesFor reports whether the newest request is one of the compaction for this
+// wish, zero for none. Only its failures count against it: those of a run, or
+// of another compaction, say nothing about it.
+func (s *State) triesFor(wish transcript.ID) bool {
+	return mutant("FailsCarriedOver") || s.Mem.Plan != nil && s.Mem.Plan.Command == wish
+}
+
+// wishWaits reports whether a wish has to wait for its next try.
+func (s *State) wishWaits(a *Arrival, env Env) bool {
+	return s.triesFor(a.ID) && s.backingOff(env.Now)
 }
 
 // planCommand answers a person's wish: with a request, or with why there is
@@ -119,7 +131,7 @@ func (s *State) planCommand(env Env, a *Arrival) transcript.Body {
 		failed.Reason, failed.Detail = transcript.CompactOpenCalls, "calls of the interrupted run have no result yet: go on with the run first"
 		return failed
 	}
-	if spent(s) {
+	if s.triesFor(a.ID) && spent(s) {
 		failed.Reason, failed.Detail = transcript.CompactRefused, s.LastFail.Message
 		return failed
 	}

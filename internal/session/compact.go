@@ -309,7 +309,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 	for _, p := range c.Pinned {
 		m.Pins = append(m.Pins, p.Text)
 	}
-	m.Fails, m.Overflow = 0, false
+	m.Fails, m.Failed, m.Overflow = 0, "", false
 	m.Broken = m.Broken || !s.Sent.empty()
 	s.compactionEnds(c.Command, c.Asked, c.Usage)
 }
@@ -318,7 +318,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 // nothing.
 func (s *State) applyCompactFailed(f *transcript.CompactFailed) {
 	if f.Command.IsZero() {
-		s.Mem.Fails++
+		s.Mem.Fails, s.Mem.Failed = s.Mem.Fails+1, f.Reason+" ("+f.Detail+")"
 	}
 	s.compactionEnds(f.Command, f.Asked, f.Usage)
 }

@@ -87,6 +87,9 @@ func (s *State) whyIrreducible(env Env) string {
 	if s.LastFail != nil && s.LastFail.Class == llm.Overflow {
 		why = s.LastFail.Message
 	}
+	if s.Mem.Failed != "" {
+		return why + "; the last try to compact it failed with " + s.Mem.Failed
+	}
 	if s.Mem.Since > 0 {
 		return why + "; compacting it didn't help"
 	}

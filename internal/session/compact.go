@@ -107,6 +107,20 @@ func (s *State) compact(ev Compacted, env Env) (*transcript.Compact, *transcript
 	return c, nil
 }
 
+// summaryFault says that a failed request is a failed compaction, and not one
+// to try again: if its failures are spent, and if its stream broke off while the
+// run can go on without the summary.
+func (s *State) summaryFault(f *transcript.Fail) string {
+	spent, cut := f.NotBefore.IsZero(), f.Class == llm.Incomplete
+	switch {
+	case cut && (spent || s.Mem.Plan.Why == transcript.CompactThreshold):
+		return transcript.CompactCut
+	case spent:
+		return transcript.CompactRefused
+	}
+	return ""
+}
+
 // badSummary says why an answer is no summary, or "".
 func badSummary(r *llm.Response) (reason, detail string) {
 	switch {

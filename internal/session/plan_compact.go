@@ -45,8 +45,11 @@ func (s *State) tooBig(env Env) bool {
 }
 
 // planCompacting: a compaction is in flight. Arrivals wait for it; only what
-// stops the run ends it.
+// stops the run ends it, and a newer wish that takes its place.
 func planCompacting(s *State, env Env) []transcript.Body {
+	if wish := s.Mem.Plan.Command; !wish.IsZero() && s.replaced(wish) {
+		return one(s.compactFailure(transcript.CompactReplaced, replacedText, nil))
+	}
 	if s.Run == nil || s.Interrupted() {
 		return nil
 	}
@@ -106,6 +109,19 @@ func (s *State) command() *Arrival {
 	return nil
 }
 
+// replaced reports whether a newer wish has instructions: the summary of this
+// one would leave nothing to which they could apply.
+func (s *State) replaced(wish transcript.ID) bool {
+	for _, q := range s.Queue {
+		if q.Class == transcript.ClassCommand && q.ID.Seq > wish.Seq && q.Text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+const replacedText = "a newer wish for a compaction, with instructions, takes its place"
+
 // planWish serves a wish that waits, outside of a run that goes on.
 func planWish(s *State, env Env) []transcript.Body {
 	if c := s.command(); c != nil && !s.wishWaits(c, env) {
@@ -130,6 +146,10 @@ func (s *State) wishWaits(a *Arrival, env Env) bool {
 // none.
 func (s *State) planCommand(env Env, a *Arrival) transcript.Body {
 	failed := &transcript.CompactFailed{Why: transcript.CompactManual, Command: a.ID}
+	if s.replaced(a.ID) {
+		failed.Reason, failed.Detail = transcript.CompactReplaced, replacedText
+		return failed
+	}
 	if s.open() > 0 {
 		failed.Reason, failed.Detail = transcript.CompactOpenCalls, "calls of the interrupted run have no result yet: go on with the run first"
 		return failed

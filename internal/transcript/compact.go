@@ -110,6 +110,7 @@ const (
 	CompactLost       = "body_lost"   // a skill's body can't be read
 	CompactRefused    = "model_error" // the model failed for good
 	CompactAborted    = "aborted"     //
+	CompactReplaced   = "replaced"    // by a newer wish
 	CompactOpenCalls  = "calls_open"  // calls of an interrupted run have no result
 	CompactNoFile     = "no_file"     // the whole text of long words can't be kept
 )

@@ -104,6 +104,20 @@ func (s *State) compact(ev Compacted, env Env) (*transcript.Compact, *transcript
 	return c, nil
 }
 
+// summaryFault says that a failed request is a failed compaction, and not one
+// to try again: if its failures are spent, and if its stream broke off while the
+// run can go on without the summary.
+func (s *State) summaryFault(f *transcript.Fail) string {
+	spent, cut := f.NotBefore.IsZero(), f.Class == llm.Incomplete
+	switch {
+	case cut && (spent || s.Mem.Plan.Why == transcript.CompactThreshold):
+		return transcript.CompactCut
+	case spent:
+		return transcript.CompactRefused
+	}
+	return ""
+}
+
 // badSummary says why an answer is no summary, or "".
 func badSummary(r *llm.Response) (reason, detail string) {
 	switch {
@@ -303,7 +317,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 	for _, p := range c.Pinned {
 		m.Pins = append(m.Pins, p.Text)
 	}
-	m.Fails, m.Overflow = 0, false
+	m.Fails, m.Failed, m.Overflow = 0, "", false
 	m.Broken = m.Broken || !s.Sent.empty()
 	s.compactionEnds(c.Command, c.Asked, c.Usage)
 }
@@ -312,7 +326,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 // nothing.
 func (s *State) applyCompactFailed(f *transcript.CompactFailed) {
 	if f.Command.IsZero() {
-		s.Mem.Fails++
+		s.Mem.Fails, s.Mem.Failed = s.Mem.Fails+1, f.Reason+" ("+f.Detail+")"
 	}
 	s.compactionEnds(f.Command, f.Asked, f.Usage)
 }

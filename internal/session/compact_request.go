@@ -18,7 +18,7 @@ var compactText string
 // without the session's mark and without what its owners restore.
 func CompactRequest(s *State, c *transcript.Compaction) *llm.Request {
 	cut := s.cutOf(c)
-	body := "<conversation>\n" + transcript.Escape(s.retold(cut, c.Room)) + "\n</conversation>\n\nWrite the summary."
+	body := "<conversation>\n" + s.retold(cut, c.Room) + "</conversation>\n\nWrite the summary."
 	if a := s.command(); a != nil && a.ID == c.Command && a.Text != "" {
 		body += " The user asks you to mind this:\n" + transcript.Escape(within(a.Text, 4_000))
 	}
@@ -62,11 +62,29 @@ func (s *State) cutOf(c *transcript.Compaction) int {
 	panic(broken("a compaction keeps the context from entry " + c.FirstKept.String() + " on, which owns nothing in it"))
 }
 
-// saying is a piece of the conversation as text, and how much of it is worth
-// keeping first.
+// saying is a piece of the conversation, and how much of it is worth keeping
+// first. It is told as an element. Its text is escaped, so that no content can
+// end its element and begin one that passes for somebody else's words.
 type saying struct {
-	who, text string
+	tag, attr string // attr: NAME="VALUE", or ""
+	text      string
 	most      int // bytes
+}
+
+// told writes the element with at most most bytes of the text, as they are
+// before they are escaped.
+func (p saying) told(most int) string {
+	return "<" + strings.TrimSpace(p.tag+" "+p.attr) + ">\n" + transcript.Escape(within(p.text, most)) + "\n</" + p.tag + ">\n"
+}
+
+// from is a message of somebody.
+func from(who, text string, most int) saying {
+	return saying{"message", `from="` + who + `"`, text, most}
+}
+
+// of is a call of a tool, or its result. The model may have made up the name.
+func of(tag, tool, text string, most int) saying {
+	return saying{tag, `of="` + transcript.EscapeAttr(within(tool, 64)) + `"`, text, most}
 }
 
 // retold tells the first cut messages as text within room bytes: each piece is
@@ -75,12 +93,24 @@ type saying struct {
 func (s *State) retold(cut, room int) string {
 	pieces := s.sayings(cut)
 	for share := 1; ; share *= 2 {
-		total := 0
+		least := 0 // escaping only adds to it
 		for _, p := range pieces {
-			total += len(p.who) + 3 + min(len(p.text), max(p.most/share, leastSaying))
+			least += min(len(p.text), p.share(share))
 		}
-		if total <= room || share >= 32 {
-			return join(pieces, share, room)
+		if least > room && share < 32 {
+			continue
+		}
+		lines := make([]string, len(pieces))
+		total := 0
+		for i, p := range pieces {
+			lines[i] = p.told(p.share(share))
+			total += len(lines[i])
+		}
+		if total <= room {
+			return strings.Join(lines, "")
+		}
+		if share >= 32 {
+			return gapped(lines, room)
 		}
 	}
 }
@@ -88,17 +118,11 @@ func (s *State) retold(cut, room int) string {
 // leastSaying is how many bytes of a piece are kept before whole pieces go.
 const leastSaying = 120
 
-// join writes the pieces; those in the middle that have no room are counted.
-func join(pieces []saying, share, room int) string {
-	lines := make([]string, len(pieces))
-	total := 0
-	for i, p := range pieces {
-		lines[i] = p.who + ": " + within(p.text, max(p.most/share, leastSaying)) + "\n"
-		total += len(lines[i])
-	}
-	if total <= room {
-		return strings.Join(lines, "")
-	}
+func (p saying) share(n int) int { return max(p.most/n, leastSaying) }
+
+// gapped leaves out the pieces in the middle that have no room, and says how
+// many.
+func gapped(lines []string, room int) string {
 	head, tail := 0, len(lines)
 	for left := room / 4; head < tail && len(lines[head]) <= left; head++ {
 		left -= len(lines[head])
@@ -106,7 +130,7 @@ func join(pieces []saying, share, room int) string {
 	for left := room - room/4 - 64; tail > head && len(lines[tail-1]) <= left; tail-- {
 		left -= len(lines[tail-1])
 	}
-	gap := fmt.Sprintf("[%d messages are left out here]\n", tail-head)
+	gap := fmt.Sprintf("<left_out messages=\"%d\"/>\n", tail-head)
 	return strings.Join(lines[:head], "") + gap + strings.Join(lines[tail:], "")
 }
 
@@ -115,17 +139,17 @@ func join(pieces []saying, share, room int) string {
 func (s *State) sayings(cut int) []saying {
 	var out []saying
 	if s.Mem.Summary != "" {
-		out = append(out, saying{"earlier summary", s.Mem.Summary, 64_000})
+		out = append(out, saying{"earlier_summary", "", s.Mem.Summary, 64_000})
 	}
 	for _, p := range s.Mem.Pins {
-		out = append(out, saying{"user", p, 8_000})
+		out = append(out, from("user", p, 8_000))
 	}
 	for _, it := range s.Ctx[s.Mem.Block:cut] {
 		if it.Fixed {
 			continue
 		}
 		for _, p := range it.Msg.Parts {
-			if say := s.sayingOf(it.Msg.Role, p); say.text != "" {
+			if say := s.sayingOf(it, p); say.text != "" {
 				out = append(out, say)
 			}
 		}
@@ -133,22 +157,26 @@ func (s *State) sayings(cut int) []saying {
 	return out
 }
 
-func (s *State) sayingOf(role llm.Role, p llm.Part) saying {
+func (s *State) sayingOf(it Item, p llm.Part) saying {
 	switch p.Type {
 	case llm.CallPart:
-		return saying{"assistant calls " + p.Call.Name, s.unmarked(p.Call.Arguments), 1_000}
+		return of("call", p.Call.Name, s.unmarked(p.Call.Arguments), 1_000)
 	case llm.ResultPart:
 		if p.Result.Name == "skill" {
-			return saying{"result of skill", s.unmarked(p.Result.Text), leastSaying}
+			return of("result", "skill", s.unmarked(p.Result.Text), leastSaying)
 		}
-		return saying{"result of " + p.Result.Name, s.unmarked(p.Result.Text), 2_000}
+		return of("result", p.Result.Name, s.unmarked(p.Result.Text), 2_000)
 	case llm.ThinkingPart:
 		return saying{}
 	}
-	if role == llm.Developer {
-		return saying{"harness", s.unmarked(p.Text), 2_000}
+	text := s.unmarked(p.Text)
+	switch {
+	case it.Msg.Role == llm.Developer:
+		return from("harness", text, 2_000)
+	case it.Msg.Role == llm.User && it.From.IsZero() && strings.HasPrefix(text, "<data "):
+		return from("data", text, 8_000) // in the user's role, and nobody's words
 	}
-	return saying{string(role), s.unmarked(p.Text), 8_000}
+	return from(string(it.Msg.Role), text, 8_000)
 }
 
 // unmarked takes the session's mark out of a text: the summary's writer has no

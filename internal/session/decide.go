@@ -246,13 +246,15 @@ func (c *commit) modelFailed(ev ModelFailed) {
 	if !c.Next.asked() || ev.Request != c.Next.Req {
 		return
 	}
-	if s := c.Next; s.compacting() && ev.Err.Class != llm.Retry && ev.Err.Class != llm.Incomplete {
-		c.add(s.compactFailure(transcript.CompactRefused, ev.Err.Message, &llm.Response{Usage: ev.Err.Usage}))
+	f := failure(ev, c.Next.Fails, c.env.Now)
+	if !c.Next.compacting() {
+		c.add(f)
 		return
 	}
-	f := failure(ev, c.Next.Fails, c.env.Now)
-	if c.Next.compacting() {
-		f.For = forCompaction
+	f.For = forCompaction
+	if why := c.Next.summaryFault(f); why != "" {
+		c.add(c.Next.compactFailure(why, f.Message, &llm.Response{Usage: f.Usage}))
+		return
 	}
 	c.add(f)
 }

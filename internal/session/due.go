@@ -46,10 +46,11 @@ func Due(s *State, env Env) []Effect {
 // dueAlone: outside of a run that goes on there is nothing but a compaction
 // that a person asked for.
 func (s *State) dueAlone(env Env) []Effect {
+	wish := s.command()
 	switch {
 	case s.compacting():
 		return []Effect{s.compactEffect()}
-	case s.command() != nil && s.backingOff(env.Now):
+	case wish != nil && s.wishWaits(wish, env):
 		return []Effect{timer(s.LastFail.NotBefore)}
 	}
 	return nil

@@ -200,6 +200,9 @@ func Apply(s *State, e transcript.Entry) {
 			s.Turn = ModelsTurn
 		}
 	case *transcript.Request:
+		if b.For == forCompaction && !s.triesFor(b.Compaction.Command) && !mutant("FailsCarriedOver") {
+			s.Fails, s.LastFail = 0, nil // those of something else
+		}
 		s.Req, s.Mem.Plan = e.ID, b.Compaction
 		if b.For == forCompaction {
 			return

@@ -19,6 +19,7 @@ type Memory struct {
 	Changed []string           //
 
 	Fails    int                    // failed compactions in a row
+	Failed   string                 // why the newest of them failed
 	Since    int                    // compactions since the newest answer, failed or not
 	Overflow bool                   // the newest try at an answer didn't fit
 	Broken   bool                   // compacted since the newest request
@@ -93,7 +94,7 @@ func (s *State) said(delivery transcript.ID, begins bool, arrivals []Arrival) {
 		if len(words) > 0 || !s.leftOpen() {
 			m.Request = words
 		}
-		m.Fails, m.Since, m.Overflow = 0, 0, false
+		m.Fails, m.Failed, m.Since, m.Overflow = 0, "", 0, false
 	case len(words) > 0:
 		first := slices.DeleteFunc(slices.Clone(m.Request), func(r Said) bool { return r.Delivery != m.Request[0].Delivery })
 		m.Request = append(first, words...)

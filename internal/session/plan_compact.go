@@ -45,8 +45,11 @@ func (s *State) tooBig(env Env) bool {
 }
 
 // planCompacting: a compaction is in flight. Arrivals wait for it; only what
-// stops the run ends it.
+// stops the run ends it, and a newer wish that takes its place.
 func planCompacting(s *State, env Env) []transcript.Body {
+	if wish := s.Mem.Plan.Command; !wish.IsZero() && s.replaced(wish) {
+		return one(s.compactFailure(transcript.CompactReplaced, replacedText, nil))
+	}
 	if s.Run == nil || s.Interrupted() {
 		return nil
 	}
@@ -87,6 +90,9 @@ func (s *State) whyIrreducible(env Env) string {
 	if s.LastFail != nil && s.LastFail.Class == llm.Overflow {
 		why = s.LastFail.Message
 	}
+	if s.Mem.Failed != "" {
+		return why + "; the last try to compact it failed with " + s.Mem.Failed
+	}
 	if s.Mem.Since > 0 {
 		return why + "; compacting it didn't help"
 	}
@@ -103,23 +109,52 @@ func (s *State) command() *Arrival {
 	return nil
 }
 
+// replaced reports whether a newer wish has instructions: the summary of this
+// one would leave nothing to which they could apply.
+func (s *State) replaced(wish transcript.ID) bool {
+	for _, q := range s.Queue {
+		if q.Class == transcript.ClassCommand && q.ID.Seq > wish.Seq && q.Text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+const replacedText = "a newer wish for a compaction, with instructions, takes its place"
+
 // planWish serves a wish that waits, outside of a run that goes on.
 func planWish(s *State, env Env) []transcript.Body {
-	if c := s.command(); c != nil && !s.backingOff(env.Now) {
+	if c := s.command(); c != nil && !s.wishWaits(c, env) {
 		return one(s.planCommand(env, c))
 	}
 	return nil
+}
+
+// triesFor reports whether the newest request is one of the compaction for this
+// wish, zero for none. Only its failures count against it: those of a run, or
+// of another compaction, say nothing about it.
+func (s *State) triesFor(wish transcript.ID) bool {
+	return mutant("FailsCarriedOver") || s.Mem.Plan != nil && s.Mem.Plan.Command == wish
+}
+
+// wishWaits reports whether a wish has to wait for its next try.
+func (s *State) wishWaits(a *Arrival, env Env) bool {
+	return s.triesFor(a.ID) && s.backingOff(env.Now)
 }
 
 // planCommand answers a person's wish: with a request, or with why there is
 // none.
 func (s *State) planCommand(env Env, a *Arrival) transcript.Body {
 	failed := &transcript.CompactFailed{Why: transcript.CompactManual, Command: a.ID}
+	if s.replaced(a.ID) {
+		failed.Reason, failed.Detail = transcript.CompactReplaced, replacedText
+		return failed
+	}
 	if s.open() > 0 {
 		failed.Reason, failed.Detail = transcript.CompactOpenCalls, "calls of the interrupted run have no result yet: go on with the run first"
 		return failed
 	}
-	if spent(s) {
+	if s.triesFor(a.ID) && spent(s) {
 		failed.Reason, failed.Detail = transcript.CompactRefused, s.LastFail.Message
 		return failed
 	}

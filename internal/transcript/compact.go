@@ -104,12 +104,13 @@ type CompactFailed struct {
 const (
 	CompactNothing    = "nothing_to_compact"
 	CompactEmpty      = "empty"       // the summary
-	CompactCut        = "cut"         // the summary, by a limit or a filter
+	CompactCut        = "cut"         // the summary, by a limit, a filter, or a stream that broke off
 	CompactCalls      = "tool_call"   // the model called a tool
 	CompactNoProgress = "no_progress" // the context would not shrink
 	CompactLost       = "body_lost"   // a skill's body can't be read
 	CompactRefused    = "model_error" // the model failed for good
 	CompactAborted    = "aborted"     //
+	CompactReplaced   = "replaced"    // by a newer wish
 	CompactOpenCalls  = "calls_open"  // calls of an interrupted run have no result
 	CompactNoFile     = "no_file"     // the whole text of long words can't be kept
 )

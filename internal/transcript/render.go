@@ -86,7 +86,7 @@ func artifactAttrs(a *Arrive) string {
 	out := ""
 	for _, at := range [][2]string{{"ref", a.Ref}, {"from_revision", a.FromRevision}, {"to_revision", a.ToRevision}} {
 		if at[1] != "" {
-			out += " " + at[0] + `="` + escapeAttr(at[1]) + `"`
+			out += " " + at[0] + `="` + EscapeAttr(at[1]) + `"`
 		}
 	}
 	return out
@@ -159,8 +159,8 @@ func masks(r rune) bool {
 	return r >= 0x80 && r <= 0x9F || r == 0x2028 || r == 0x2029
 }
 
-// escapeAttr is Escape for attribute values, which stay in one line.
-func escapeAttr(s string) string {
+// EscapeAttr is Escape for attribute values, which stay in one line.
+func EscapeAttr(s string) string {
 	s = Escape(s)
 	if !strings.ContainsAny(s, "\"\n\r\t") {
 		return s
@@ -177,10 +177,10 @@ func harness(tag, mark, body string) llm.Message {
 
 // tagged writes a tag with the mark. attrs and body are safe already.
 func tagged(tag, mark, attrs, body string) string {
-	return "<" + tag + ` mark="` + escapeAttr(mark) + `"` + attrs + ">\n" + body + "\n</" + tag + ">"
+	return "<" + tag + ` mark="` + EscapeAttr(mark) + `"` + attrs + ">\n" + body + "\n</" + tag + ">"
 }
 
 // dataBlock carries foreign, already escaped words.
 func dataBlock(from, mark, body string) llm.Message {
-	return llm.Message{Role: llm.User, Parts: text(`<data from="` + escapeAttr(from) + `" mark="` + escapeAttr(mark) + "\">\n" + body + "\n</data>")}
+	return llm.Message{Role: llm.User, Parts: text(`<data from="` + EscapeAttr(from) + `" mark="` + EscapeAttr(mark) + "\">\n" + body + "\n</data>")}
 }

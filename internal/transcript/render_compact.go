@@ -46,7 +46,7 @@ func anchorMessage(a *Anchor, mark string) llm.Message {
 		return harness("task_list", mark, Escape(a.Text))
 	}
 	return llm.Message{Role: llm.User, Parts: text(fmt.Sprintf(`<skill name="%s" digest="%s" mark="%s">`+"\n%s\n</skill>",
-		escapeAttr(a.Name), escapeAttr(a.SHA256), escapeAttr(mark), a.Text))}
+		EscapeAttr(a.Name), EscapeAttr(a.SHA256), EscapeAttr(mark), a.Text))}
 }
 
 // notice stands in front of the summary.

@@ -123,6 +123,10 @@ func (a *auditor) requested(e *entry, begins bool) {
 // compactRequest checks that a compaction may be asked for now.
 func (a *auditor) compactRequest(e *entry) {
 	c := e.Raw.Compaction
+	if a.squeeze == nil || a.squeeze.Raw.Compaction.Command != c.Command {
+		a.fails, a.lastFail = 0, nil // failures count for the compaction that asked
+	}
+	a.squeeze = e
 	switch {
 	case a.open() > 0:
 		a.fail("compaction", e.ID, "while %d calls are open", a.open())
@@ -164,7 +168,7 @@ func (a *auditor) compactAnswered(e *entry) *entry {
 }
 
 func (a *auditor) compactEnded(e *entry) {
-	a.fails, a.lastFail = 0, nil
+	a.fails, a.lastFail, a.squeeze = 0, nil, nil
 	if a.run != nil {
 		a.run.tokens += e.Raw.Usage.Input + e.Raw.Usage.Output
 	}

@@ -27,6 +27,7 @@ type model struct {
 	prefix   string // of the newest request
 	fails    int
 	lastFail *entry
+	squeeze  *entry // newest request, if it is a compaction's that hasn't ended
 	tasks    taskList
 	granted  bool           // a yes to what asks is good from now on
 	wants    []want         // the messages of the context, as they should be

@@ -18,6 +18,7 @@ func (a *auditor) resume(e *entry) {
 func (a *auditor) asks(e *entry) {
 	a.live("request", e)
 	r, l := a.run, a.rec.Limits
+	a.squeeze = nil
 	switch {
 	case r.abort != nil:
 		a.fail("abort", e.ID, "a model call after the abort %s", r.abort.ID)

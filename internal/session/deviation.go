@@ -27,7 +27,6 @@ func (s *State) settles(a messageUserArgs) completion {
 	for _, d := range a.Deviations {
 		c, i, err := s.findStep(d.Skill, d.Step)
 		if err != nil {
-			out.faults = append(out.faults, err.Error())
 			if mutant("UnknownStepsTold") {
 				out.deviations = append(out.deviations, d)
 			}

@@ -17,7 +17,7 @@ import (
 
 // approveCmd is gamma approve.
 type approveCmd struct {
-	Session  string  `arg:"" help:"Session id, or a unique part of it."`
+	Session  string  `arg:"" help:"Session id, a unique beginning or end of it, or \"last\"."`
 	Approval string  `arg:"" optional:"" help:"Id of the approval; without it, those that wait are listed."`
 	Deny     bool    `help:"Say no."`
 	Reason   string  `placeholder:"TEXT" help:"Why not; the model reads it."`
@@ -30,7 +30,7 @@ func (approveCmd) Help() string {
 	return `Answers a call that asks for permission, in a session that runs with gamma exec --wait. Each approval is for one call with the arguments shown, and is answered once.
 
 Examples:
-  gamma approve 01a22d7c-c8a9                 # what waits
+  gamma approve last                          # what waits
   gamma approve 01a22d7c-c8a9 1-14
   gamma approve 01a22d7c-c8a9 1-14 --deny --reason "use the staging host"`
 }
@@ -49,7 +49,7 @@ func (c *approveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.Session)
+	id, err := a.findSession(home, c.Session)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ Examples:
   gamma session compact last
   gamma session compact 0192f3 "Keep the names of all failing tests."
 
-Exit codes: 0 compacted, or there was nothing to compact; 1 it failed, and the conversation stays as it was.`
+Exit codes: 0 compacted, or there was nothing to compact; 1 it failed, and the conversation stays as it was; 7 the session is in use by a process that can't be asked.`
 }
 
 // Run asks for the compaction and waits for what comes of it.

@@ -177,10 +177,12 @@ func pageOf(log *disk.Log, price session.Price) *page {
 	p := &page{ID: log.ID, Model: shortModel(h.Model), Workspace: h.Workspace, Variant: h.Variant, Title: h.Label}
 	b := &pageBuilder{page: p, mark: h.Mark, words: map[transcript.ID]*transcript.Arrive{}, calls: map[string]*block{},
 		receipts: receiptsOf(log.Entries), sums: newTotals()}
-	for _, e := range log.Entries {
-		b.at = e
+	on := session.OnBranch(log.Entries)
+	for i, e := range log.Entries {
+		b.at, b.sums.off = e, e.IsNode() && !on[i]
 		b.entry(e)
 	}
+	b.sums.stand(log.Entries)
 	if n := len(log.Entries); n > 0 {
 		p.From, p.To = clock(log.Entries[0].Time), clock(log.Entries[n-1].Time)
 	}
@@ -413,7 +415,7 @@ func (b *pageBuilder) result(x *transcript.Result) {
 		b.sums.skill(s)
 	}
 	if x.Tasks != nil {
-		b.sums.tasks = x.Tasks
+		b.sums.list(x.Tasks)
 		b.add("tasks", "Tasks", "").Tasks = b.tasks(x.Tasks.Items)
 	}
 	if m := x.Message; m != nil {

@@ -20,7 +20,7 @@ import (
 
 // injectCmd is gamma inject.
 type injectCmd struct {
-	Session string   `arg:"" help:"Session id, or a unique part of it."`
+	Session string   `arg:"" help:"Session id, a unique beginning or end of it, or \"last\"."`
 	Text    []string `arg:"" help:"What to tell the session. '-' reads it from standard input."`
 	Kind    string   `required:"" placeholder:"KIND" help:"system_note, system_guidance, system_update, client_view, artifact_update, workspace_update or background_result."`
 	ID      string   `placeholder:"ID" help:"Idempotency id: the same id and words twice arrive once. Default: a new one."`
@@ -62,7 +62,7 @@ func (c *injectCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	id, err := home.Find(c.Session)
+	id, err := a.findSession(home, c.Session)
 	if err != nil {
 		return err
 	}

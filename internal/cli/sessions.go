@@ -206,12 +206,7 @@ func (c sessionShow) Run(a *app) error {
 	if f := log.Header.Forked; f != nil {
 		s.say(dim, "a copy of session %s as it was at entry %s", f.Session, f.Entry.String())
 	}
-	on := session.OnBranch(log.Entries)
-	for i, e := range log.Entries {
-		s.off = e.IsNode() && !on[i]
-		s.entry(e)
-	}
-	s.off = false
+	s.entries(log.Entries)
 	s.undelivered(log.Entries)
 	if c.Full {
 		s.setAside(home, id)

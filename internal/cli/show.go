@@ -61,6 +61,18 @@ func (s *showing) put(code, text string) {
 	}
 }
 
+// entries shows a session as it is read.
+func (s *showing) entries(entries []transcript.Entry) {
+	on := session.OnBranch(entries)
+	for i, e := range entries {
+		s.off = e.IsNode() && !on[i]
+		s.sums.off = s.off
+		s.entry(e)
+	}
+	s.off, s.sums.off = false, false
+	s.sums.stand(entries)
+}
+
 func (s *showing) entry(e transcript.Entry) {
 	s.gap(e)
 	switch b := e.Body.(type) {
@@ -371,7 +383,7 @@ func (s *showing) changed(l *transcript.TaskList) {
 			delete(s.tasks, id)
 		}
 	}
-	s.sums.tasks = l
+	s.sums.list(l)
 }
 
 // taskSign is how a status is shown.

@@ -57,6 +57,7 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	}
 	r.Terminate = a.BlockOnUser
 	r.Message = &transcript.UserMessage{Text: a.Message, Block: a.BlockOnUser, Reason: a.Reason, Deviations: done.deviations}
+	r.Text += done.leftOut()
 	if a.completes() {
 		r.Text += s.closing(done)
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -10,11 +11,14 @@ import (
 // completion is what a message_user call says about the checklists (K7).
 type completion struct {
 	deviations []transcript.Deviation // as they will be stored, steps by their full name
+	unknown    []string               // those that name no step, and why; they are told to nobody
 	faults     []string               // what is wrong with those that the model named
 	open       []transcript.Deviation // required steps that are neither done nor named
 }
 
-// settles judges the deviations of a message. Open steps count only when the
+// settles judges the deviations of a message. One that names no step of an
+// active workflow skill is never part of it: the user reads deviations as facts.
+// Open steps count only when the
 // message completes the run; a step that is named without a cause is open.
 func (s *State) settles(a messageUserArgs) completion {
 	var out completion
@@ -23,8 +27,10 @@ func (s *State) settles(a messageUserArgs) completion {
 	for _, d := range a.Deviations {
 		c, i, err := s.findStep(d.Skill, d.Step)
 		if err != nil {
-			out.faults = append(out.faults, err.Error())
-			out.deviations = append(out.deviations, d)
+			if mutant("UnknownStepsTold") {
+				out.deviations = append(out.deviations, d)
+			}
+			out.unknown = append(out.unknown, err.Error())
 			continue
 		}
 		d.Skill, d.Step = c.Skill, c.name(i)
@@ -66,11 +72,11 @@ const maxListed = 40
 // workflow step started.
 func (s *State) refuses(c *Call, done completion) *transcript.Result {
 	open := len(done.open) > 0 && (!s.Run.Unfinished || mutant("OpenStepsRefusedAgain"))
-	wrong := len(done.faults) > 0 && !s.Run.Misnamed
+	wrong := len(done.faults)+len(done.unknown) > 0 && !s.Run.Misnamed
 	if s.Run.Step || !open && !wrong || mutant("OpenStepsDelivered") {
 		return nil
 	}
-	lines := done.faults
+	lines := slices.Concat(done.unknown, done.faults)
 	for i, d := range done.open {
 		if i == maxListed {
 			lines = append(lines, fmt.Sprintf("and %d more open steps", len(done.open)-i))
@@ -78,8 +84,14 @@ func (s *State) refuses(c *Call, done completion) *transcript.Result {
 		}
 		lines = append(lines, fmt.Sprintf("open: %s, step %s", d.Skill, d.Step))
 	}
-	r := refuse(c, "nothing was delivered: the checklists of active workflow skills say otherwise.\n- "+strings.Join(lines, "\n- ")+
-		"\nCarry the steps out and mark the tasks that name them complete (todo, step SKILL#N), or give each in deviations with its cause. This is said once: the next completing message is delivered, and what is open then is shown to the user as a deviation without a cause.")
+	text := "nothing was delivered: the checklists of active workflow skills say otherwise.\n- " + strings.Join(lines, "\n- ")
+	if open {
+		text += "\nCarry the steps out and mark the tasks that name them complete (todo, step SKILL#N), or give each in deviations with its cause. Open steps are refused once a run: those that are open in a later completing message are shown to the user as deviations without a cause."
+	}
+	if wrong {
+		text += "\nCorrect the deviations, or leave out those that name no step. Wrong ones are refused once a run; later, those that name no step are left out of the message."
+	}
+	r := refuse(c, text)
 	r.Unfinished, r.Misnamed = open, wrong
 	return r
 }
@@ -120,6 +132,14 @@ func (s *State) finished() map[string]bool {
 		}
 	}
 	return out
+}
+
+// leftOut tells the model which deviations weren't delivered.
+func (done completion) leftOut() string {
+	if len(done.unknown) == 0 {
+		return ""
+	}
+	return "\nLeft out, since the user would take them for facts:\n- " + strings.Join(done.unknown, "\n- ")
 }
 
 // closing tells the model what its completing message does to the checklists

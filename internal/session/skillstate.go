@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/gamma-harness/gamma/internal/skill"
@@ -119,7 +120,11 @@ func (s *State) skillResult(c *Call, env Env) *transcript.Result {
 	d := s.skillCalls(env)[c.ID]
 	switch {
 	case d.err != nil:
-		return refuse(c, d.err.Error())
+		text := d.err.Error()
+		if e := (*skill.LoadError)(nil); errors.As(d.err, &e) {
+			text = e.Told()
+		}
+		return refuse(c, text)
 	case len(d.Skills) == 0:
 		return result(c, transcript.OutcomeOK, d.Text())
 	}

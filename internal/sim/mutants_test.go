@@ -103,6 +103,7 @@ func mutants() [][2]string {
 		{"ActivationKept", "a completing yield closes no activation"},
 		{"OpenStepsDelivered", "a completing message with open steps isn't refused"},
 		{"OpenStepsRefusedAgain", "open steps are refused more than once a run"},
+		{"UnknownStepsTold", "a deviation that names no step reaches the user"},
 		{"OpenStepsUnmarked", "open steps that are delivered aren't deviations"},
 		{"StepDoneEarly", "a step is done when one of its tasks is"},
 		{"GateOff", "tools run without the skill that the request needs"},

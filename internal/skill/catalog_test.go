@@ -181,7 +181,7 @@ func TestK4_RequiredSkillsFollowOnceEach(t *testing.T) {
 func TestK4_UnchangedSkillIsSaidInOneLine(t *testing.T) {
 	c := catalog(t, map[string]string{"a": "requiresSkills: b\n", "b": ""})
 	l, err := c.Load("a", active(c, "a", "b"), 0)
-	if got := load(l, err); got != " unchanged a+b" || l.Text() != "Active already and unchanged: a, b" {
+	if got := load(l, err); got != " unchanged a+b" || l.Text() != "Active already and unchanged: a, b (as of the start of this process, which reads skill files once; one that was edited since counts from the next start on)" {
 		t.Errorf("got %s, text %q", got, l.Text())
 	}
 	old := active(c, "a", "b")

@@ -47,8 +47,8 @@
 // of the level of the first such heading; else the items of its first ordered
 // list, nested lists not counted. Code blocks, quotes and HTML comments hold no
 // steps. A list that goes on behind other text counts on if its numbers do; a
-// further list is reported. A step whose first paragraph says "(optional)" is
-// optional.
+// further list is reported, and so is one beside step headings. A step whose
+// first paragraph says "(optional)" is optional.
 //
 // # Catalog
 //

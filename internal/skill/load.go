@@ -47,6 +47,15 @@ type LoadError struct {
 // Error returns the message.
 func (e *LoadError) Error() string { return e.Message }
 
+// Told is the message for the model in a session, which may have written the
+// skill that isn't there.
+func (e *LoadError) Told() string {
+	if e.Reason == Unknown || e.Reason == Missing {
+		return e.Message + asOfStart("written")
+	}
+	return e.Message
+}
+
 func loadError(r LoadReason, name, format string, args ...any) *LoadError {
 	return &LoadError{Reason: r, Skill: name, Message: fmt.Sprintf(format, args...)}
 }
@@ -213,6 +222,12 @@ func (c *Catalog) excludes(a, b string) bool {
 	return lists(a, b) || lists(b, a)
 }
 
+// asOfStart says what a sentence about skills is true of: a catalog is read
+// once, and the model may have changed a file since.
+func asOfStart(done string) string {
+	return " (as of the start of this process, which reads skill files once; one that was " + done + " since counts from the next start on)"
+}
+
 // unknown lists the names that there are, the most similar first.
 func (c *Catalog) unknown(name string) *LoadError {
 	const shown = 50
@@ -286,7 +301,7 @@ func (l Loaded) Text() string {
 		}
 	}
 	if len(l.Unchanged) > 0 {
-		blocks = append(blocks, "Active already and unchanged: "+strings.Join(l.Unchanged, ", "))
+		blocks = append(blocks, "Active already and unchanged: "+strings.Join(l.Unchanged, ", ")+asOfStart("edited"))
 	}
 	return strings.Join(blocks, "\n")
 }

@@ -17,6 +17,13 @@ func (m *manifest) readSteps(body string, line int) {
 	switch {
 	case len(r.headings) > 0:
 		m.skill.Steps = r.headings
+		list := r.outside
+		if list == 0 && len(r.headings) == 1 {
+			list = r.firstList
+		}
+		if list > 0 {
+			m.warn(list, "an ordered list, which is not part of the checklist: the headings \"## Step\" are (the first in line %d); make all steps headings, or write the list with bullets", r.headings[0].Line)
+		}
 	case len(r.items) > 0:
 		m.skill.Steps = r.items
 		if r.otherList > 0 {
@@ -30,7 +37,9 @@ func (m *manifest) readSteps(body string, line int) {
 // stepReader walks the lines of a body.
 type stepReader struct {
 	headings []Step
-	level    int // of the step headings
+	level    int  // of the step headings
+	inStep   bool // below one, so that a list belongs to its step
+	outside  int  // line of the first ordered list that isn't, 0: none
 
 	items      []Step
 	firstList  int // line
@@ -131,6 +140,9 @@ func (r *stepReader) heading(text string, line int) bool {
 		st := newStep(step)
 		st.Line = line
 		r.headings = append(r.headings, st)
+		r.inStep = true
+	} else if level <= r.level {
+		r.inStep = false
 	}
 	return true
 }
@@ -162,6 +174,9 @@ func (r *stepReader) startItem(num, indent int, text string, line int) {
 // startList decides whether a list belongs to the checklist: the first one,
 // and those that go on with its numbers.
 func (r *stepReader) startList(num, line int) {
+	if !r.inStep && r.outside == 0 {
+		r.outside = line
+	}
 	switch {
 	case r.firstList == 0:
 		r.firstList = line

@@ -127,6 +127,33 @@ func TestK7_FurtherListsAreReported(t *testing.T) {
 	}
 }
 
+// Headings win over lists. A list outside of their steps is reported; with one
+// heading only, also a list below it, which may be meant as the steps.
+func TestK7_AListBesideStepHeadingsIsReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		line int // of the report, 0: none
+	}{
+		"behind":           {"## Step 1: A\n\ntext\n\n## Notes\n\n1. x\n2. y\n", 12},
+		"before":           {"1. x\n2. y\n\n## Step 1: A\n", 6},
+		"two lists":        {"1. x\n2. y\n\n## Step 1: A\n\n## Other\n\n1. z\n2. w\n", 6},
+		"within the step":  {"## Step 1: A\n\n1. x\n2. y\n", 8},
+		"between steps":    {"## Step: A\n\n### Part\n\n1. x\n\n# Notes\n\n1. y\n\n### Step: B\n", 14},
+		"only headings":    {"## Step 1: A\n\n- x\n", 0},
+		"a list in a code": {"## Step 1: A\n```\n1. x\n```\n", 0},
+	} {
+		s, ds := parse(md("name: notes\ndescription: d\ntype: workflow\n", c.body))
+		if got := checklist(s.Steps); got != "A" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		switch {
+		case c.line == 0 && len(ds) == 0:
+		case len(ds) != 1 || ds[0].Line != c.line || !strings.Contains(ds[0].Message, "an ordered list, which is not part of the checklist: the headings"):
+			t.Errorf("%s: got\n%s", name, lines(ds))
+		}
+	}
+}
+
 func TestK6_ReferenceSkillsHaveNoChecklist(t *testing.T) {
 	s, ds := parse(md("name: notes\ndescription: d\n", "1. a\n2. b\n\nx\n\n1. c\n"))
 	if s.Type != Reference || s.Steps != nil || len(ds) > 0 {

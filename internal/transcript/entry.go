@@ -408,7 +408,7 @@ type Result struct {
 	// active workflow skill are open. That happens once a run.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Misnamed: a message was refused, since its deviations are wrong. That
-	// happens once a run, too.
+	// happens once a run, too; later, those that name no step are left out.
 	Misnamed bool `json:"misnamed,omitempty"`
 }
 

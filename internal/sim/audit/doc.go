@@ -24,7 +24,7 @@
 //	abort      no model call after it, settled within three seconds
 //	limit      turns, tokens, wall time, nudges and resumes are counted
 //	skill      a batch of skill calls is one set: conflicts and the budget refuse, what is active isn't loaded again
-//	steps      a completing message with open steps is refused once a run, then delivered with them as deviations
+//	steps      a completing message with open steps is refused once a run, then delivered with them as deviations; each deviation names a step
 //	gate       no tool runs, and nothing completes, without a skill that the person's words need; nothing else is refused
 //	mark       no call runs with the session mark in its arguments
 //	tasks      the list is the newest todo result's, and so is the projection

@@ -209,6 +209,9 @@ func (a *auditor) said(e *entry, c *call) {
 		n, _ := strconv.Atoi(number)
 		act := a.inForce(d.Skill)
 		if act == nil || n < 1 || n > len(act.steps) {
+			if !a.mayBe {
+				a.fail("steps", e.ID, "the user was told a deviation from %s#%s, which is no step", d.Skill, d.Step)
+			}
 			continue
 		}
 		if d.Cause == "" && act.steps[n-1] == "" && !slices.Contains(a.skill(d.Skill).Optional, n-1) {

@@ -21,7 +21,8 @@ type Collected struct {
 // between a blob and its entry leaves. A name counts wherever it stands, also
 // in a segment that doesn't count any more, in a copy for people, and in
 // records of a kind that this build doesn't know. With age above 0 it also
-// removes the full outputs that weren't written to for so long. It returns a
+// removes the full outputs that weren't written to for so long; what holds a
+// person's words stays, since a compacted context points to it. It returns a
 // *LockedError if somebody owns the session, and holds the lock meanwhile, so
 // no blob goes whose entry is about to be written. dry: nothing is removed.
 func (h *Home) Collect(id string, age time.Duration, pid int, now time.Time, dry bool) (c Collected, err error) {
@@ -41,7 +42,7 @@ func (h *Home) Collect(id string, age time.Duration, pid int, now time.Time, dry
 	n, err := c.remove(d.blobs(), dry, func(info fs.FileInfo) bool { return validSum(info.Name()) && !named[info.Name()] })
 	c.Blobs = n
 	if err == nil && age > 0 {
-		c.Spills, err = c.remove(d.spill(), dry, func(info fs.FileInfo) bool { return now.Sub(info.ModTime()) > age })
+		c.Spills, err = c.remove(d.spill(), dry, func(info fs.FileInfo) bool { return now.Sub(info.ModTime()) > age && !wordsOf(info.Name()) })
 	}
 	if err != nil {
 		return c, failed(id, "collect in", d.path, err)

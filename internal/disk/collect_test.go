@@ -68,11 +68,11 @@ func TestE51_E24_BlobsThatNothingNamesGo(t *testing.T) {
 	}
 }
 
-// TestE51_OldSpillsGo: by their age, when asked.
+// TestE51_OldSpillsGo: by their age, when asked; not a person's words.
 func TestE51_OldSpillsGo(t *testing.T) {
 	h := quick(newHome(t))
 	s := create(t, h, sessionID)
-	for name, age := range map[string]time.Duration{"old": 48 * time.Hour, "new": time.Hour} {
+	for name, age := range map[string]time.Duration{"old": 48 * time.Hour, "new": time.Hour, "request-1-3.txt": 48 * time.Hour} {
 		w, err := s.CreateSpill(name)
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func TestE51_OldSpillsGo(t *testing.T) {
 		}
 	}
 	shut(t, s)
-	if u, err := h.Usage(sessionID); err != nil || u.Spills != 8 || u.Transcript == 0 || u.Blobs != 0 || u.Total() < u.Transcript+8 {
+	if u, err := h.Usage(sessionID); err != nil || u.Spills != 12 || u.Transcript == 0 || u.Blobs != 0 || u.Total() < u.Transcript+12 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if c, err := h.Collect(sessionID, 0, os.Getpid(), noon(), false); err != nil || c != (Collected{}) {
@@ -96,7 +96,9 @@ func TestE51_OldSpillsGo(t *testing.T) {
 	if c, err := h.Collect(sessionID, 24*time.Hour, os.Getpid(), noon(), false); err != nil || c != (Collected{Spills: 1, Bytes: 4}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := h.OpenSpill(sessionID, "new"); err != nil {
-		t.Error(err)
+	for _, name := range []string{"new", "request-1-3.txt"} {
+		if _, err := h.OpenSpill(sessionID, name); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -158,7 +158,8 @@
 // Remove: lock; rename to .trash-ID; sync; delete.
 //
 // Fork: .trash-ID of the new session with segments, blobs, spills and todo.json,
-// each synced; sync of its directories; rename to ID; sync.
+// each synced; sync of its directories; rename to ID; sync. Its lock is held all
+// the while, so that EmptyTrash leaves it alone.
 //
 // todo.json and blobs are written under another name, synced, renamed, and the
 // directory is synced. A blob is on disk before an entry refers to it.

@@ -216,36 +216,52 @@ func (e *examination) rest(d directory, l *loader, quiet bool) error {
 func (e *examination) lookAtBlobs(d directory, entries []transcript.Entry, known map[string]bool) error {
 	seen := map[string]bool{}
 	for _, x := range entries {
-		var facts []transcript.SkillFact
-		switch b := x.Body.(type) {
-		case *transcript.Session:
-			facts = b.Preloaded
-		case *transcript.Result:
-			facts = b.Skills
-		}
-		for _, f := range facts {
-			if f.Blob == "" || seen[f.Blob] {
+		for _, n := range blobsOf(x) {
+			if n.sum == "" || seen[n.sum] {
 				continue
 			}
-			seen[f.Blob] = true
-			_, err := d.blob(f.Blob)
+			seen[n.sum] = true
+			_, err := d.blob(n.sum)
+			fault := Fault{Kind: BadBlob, File: d.blobs(), Entry: x.ID, Record: x.Kind(), Note: known[n.sum]}
 			damage := (*DamageError)(nil)
 			switch {
+			case err == nil:
+				continue
 			case errors.As(err, &damage):
-				e.Faults = append(e.Faults, Fault{Kind: BadBlob, File: damage.File, Entry: x.ID, Record: x.Kind(), Note: known[f.Blob],
-					Reason: damage.Reason + fmt.Sprintf("; it held the text of skill %s", f.Name)})
-			case err != nil && !validSum(f.Blob):
-				e.Faults = append(e.Faults, Fault{Kind: BadBlob, File: d.blobs(), Entry: x.ID, Record: x.Kind(), Note: known[f.Blob],
-					Reason: fmt.Sprintf("%.80q is no name of a blob", f.Blob)})
-			case err != nil:
+				fault.File, fault.Reason = damage.File, damage.Reason+"; it held "+n.held
+			case !validSum(n.sum):
+				fault.Reason = fmt.Sprintf("%.80q is no name of a blob", n.sum)
+			default:
 				return err
 			}
-			if err != nil && !known[f.Blob] {
-				e.blobs = append(e.blobs, f.Blob)
+			e.Faults = append(e.Faults, fault)
+			if !known[n.sum] {
+				e.blobs = append(e.blobs, n.sum)
 			}
 		}
 	}
 	return nil
+}
+
+// namedBlob is a blob that an entry names, and what it held.
+type namedBlob struct{ sum, held string }
+
+// blobsOf lists the blobs that an entry names.
+func blobsOf(x transcript.Entry) (out []namedBlob) {
+	var skills []transcript.SkillFact
+	switch b := x.Body.(type) {
+	case *transcript.Session:
+		skills = b.Preloaded
+	case *transcript.Result:
+		skills = b.Skills
+		for _, f := range b.Undo {
+			out = append(out, namedBlob{f.Before, fmt.Sprintf("the content of %.200q before a change, so a rewind can't bring that back", f.Path)})
+		}
+	}
+	for _, f := range skills {
+		out = append(out, namedBlob{f.Blob, "the text of skill " + f.Name})
+	}
+	return out
 }
 
 // lookAtTodo compares todo.json with the transcript.

@@ -3,7 +3,9 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,6 +241,26 @@ func TestE24_LostBlobIsNamedAndAccepted(t *testing.T) {
 	found, err = h.Examine(sessionID)
 	if err != nil || len(found.Faults) != 1 || !found.Faults[0].Note {
 		t.Errorf("afterwards: %+v, %v", found, err)
+	}
+}
+
+// TestE24_LostContentOfAnUndoIsNamed: a rewind would need it.
+func TestE24_LostContentOfAnUndoIsNamed(t *testing.T) {
+	h := quick(newHome(t))
+	s := create(t, h, sessionID)
+	sum, err := s.PutBlob([]byte("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, &transcript.Result{Call: "c1.1", Output: transcript.Output{Undo: []transcript.FileState{{Path: "a.txt", Before: sum}, {Path: "new.txt"}}}})
+	shut(t, s)
+	if err := os.Remove(filepath.Join(dirOf(h, sessionID).blobs(), sum)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := h.Examine(sessionID)
+	named := func(f Fault) bool { return f.Kind == BadBlob && strings.Contains(f.Reason, `"a.txt"`) }
+	if err != nil || !slices.ContainsFunc(found.Faults, named) {
+		t.Fatalf("%+v, %v", found, err)
 	}
 }
 

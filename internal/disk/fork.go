@@ -22,7 +22,7 @@ import (
 // Everything is written under a name that nobody takes for a session, and then
 // renamed: after a crash the new session is there whole, or what was written
 // is removed by EmptyTrash.
-func (h *Home) Fork(log *Log, header transcript.Session) error {
+func (h *Home) Fork(log *Log, header transcript.Session) (err error) {
 	d := directory{id: header.Session, path: filepath.Join(h.sessions(), header.Session), sys: h.sys}
 	if err := checkID(d.id); err != nil {
 		return err
@@ -35,6 +35,11 @@ func (h *Home) Fork(log *Log, header transcript.Session) error {
 		return fmt.Errorf("session %s: fork: %w", log.ID, err)
 	}
 	stage := directory{id: d.id, path: filepath.Join(h.sessions(), trashPrefix+d.id), sys: h.sys}
+	release, err := stage.begin()
+	if err != nil {
+		return failed(d.id, "fork into", stage.path, err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	if err := stage.fill(segments, filepath.Join(h.sessions(), log.ID)); err != nil {
 		return errors.Join(failed(d.id, "fork into", stage.path, err), os.RemoveAll(stage.path))
 	}
@@ -47,6 +52,19 @@ func (h *Home) Fork(log *Log, header transcript.Session) error {
 		return failed(d.id, "sync", h.sessions(), err)
 	}
 	return nil
+}
+
+// begin makes the directory of a copy and locks it, so that nobody takes it
+// for something that was left. The lock stays with it when it gets its name.
+func (d directory) begin() (release func() error, err error) {
+	if err := os.Mkdir(d.path, 0o700); err != nil {
+		return nil, err
+	}
+	l, err := acquire(d.id, d.lock(), Holder{PID: os.Getpid()})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(d.path))
+	}
+	return l.Release, nil
 }
 
 // forkedSegment is a segment of a copy.
@@ -91,10 +109,8 @@ func forked(entries []transcript.Entry, header transcript.Session) ([]forkedSegm
 
 // fill writes the directory of a copy; from is the original's.
 func (d directory) fill(segments []forkedSegment, from string) error {
-	for _, dir := range []string{d.path, d.transcript()} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return err
-		}
+	if err := os.Mkdir(d.transcript(), 0o700); err != nil {
+		return err
 	}
 	for _, s := range segments {
 		if err := writeSynced(d.segment(s.token), bytes.NewReader(s.text)); err != nil {

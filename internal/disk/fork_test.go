@@ -94,3 +94,27 @@ func TestE20_NewestOfAKind(t *testing.T) {
 		}
 	}
 }
+
+// TestE20_AForkThatIsBeingWrittenIsNoTrash: who tidies up at that moment leaves
+// it alone; what a dead process left of one goes.
+func TestE20_AForkThatIsBeingWrittenIsNoTrash(t *testing.T) {
+	h := quick(newHome(t))
+	stage := directory{id: forkID, path: filepath.Join(h.sessions(), trashPrefix+forkID), sys: h.sys}
+	release, err := stage.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, stage.todo(), []byte("half"))
+	if n, err := h.EmptyTrash(); n != 0 || err != nil {
+		t.Errorf("%d bytes removed, %v", n, err)
+	}
+	if _, err := os.Stat(stage.todo()); err != nil {
+		t.Error(err)
+	}
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := h.EmptyTrash(); n < 4 || err != nil {
+		t.Errorf("%d bytes removed, %v", n, err)
+	}
+}

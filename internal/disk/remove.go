@@ -56,7 +56,8 @@ func (h *Home) Remove(id string, pid int, now time.Time, dry bool) (freed int64,
 }
 
 // EmptyTrash finishes removals that were cut short, and returns how many bytes
-// that freed. Names of other programs are left alone.
+// that freed. Names of other programs are left alone, and a fork that is being
+// written.
 func (h *Home) EmptyTrash() (freed int64, err error) {
 	des, err := os.ReadDir(h.sessions())
 	if err != nil {
@@ -68,7 +69,11 @@ func (h *Home) EmptyTrash() (freed int64, err error) {
 		if !ok || checkID(id) != nil || !de.IsDir() {
 			continue
 		}
-		n, err := empty(filepath.Join(h.sessions(), de.Name()))
+		path := filepath.Join(h.sessions(), de.Name())
+		if owner, err := held(directory{path: path}.lock()); err == nil && owner != nil {
+			continue // a fork is being written, or somebody else removes it
+		}
+		n, err := empty(path)
 		freed += n
 		if err != nil {
 			return freed, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -85,7 +86,7 @@ func (a *spills) shrink(dir string, most int64) error {
 			continue // removed meanwhile
 		}
 		a.size += info.Size()
-		if a.writing[info.Name()] == 0 {
+		if a.writing[info.Name()] == 0 && !wordsOf(info.Name()) {
 			old = append(old, info)
 		}
 	}
@@ -100,6 +101,10 @@ func (a *spills) shrink(dir string, most int64) error {
 	}
 	return nil
 }
+
+// wordsOf reports whether a spill holds words of a person that were too long
+// to stay in the context: nothing else has them at hand for the model.
+func wordsOf(name string) bool { return strings.HasPrefix(name, "request-") }
 
 // diskSpace tells how many bytes of a folder's disk are free to us, and how
 // many it has.

@@ -321,7 +321,7 @@ func (c *conversation) decide(ev Event) string {
 	return c.show()
 }
 
-var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}, State{}, crossing{}, gap{})}
+var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}, State{}, crossing{}, gap{}, stepLog{})}
 
 func (c *conversation) equal() {
 	c.t.Helper()

@@ -89,6 +89,8 @@ func (c *commit) first(ev Event) {
 		}
 	case Arrives:
 		c.arrives(ev)
+	case Prompts:
+		c.prompts(ev)
 	case Resumes:
 		c.resumes(ev)
 	case Aborts:
@@ -178,7 +180,7 @@ func (c *commit) resumes(ev Resumes) {
 	if c.deposit() {
 		return
 	}
-	if !c.Next.Interrupted() {
+	if !c.Next.Interrupted() || !c.Next.runOf(ev.Attempt) {
 		c.Reply.Err = &Refusal{"not_interrupted", "no run is interrupted"}
 		return
 	}
@@ -203,14 +205,14 @@ func (c *commit) aborts(ev Aborts) {
 	if c.deposit() {
 		return
 	}
-	if r := c.Next.Run; r == nil || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
+	if r := c.Next.Run; r == nil || !c.Next.runOf(ev.Attempt) || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
 		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
 		return
 	}
 	if mutant("AbortNotStored") {
 		return
 	}
-	c.add(&transcript.Abort{By: ev.By, Why: ev.Why})
+	c.add(&transcript.Abort{By: ev.By, Why: ev.Why, Cause: ev.Cause})
 }
 
 func (c *commit) modelDone(ev ModelDone) {

@@ -230,7 +230,7 @@ func Apply(s *State, e transcript.Entry) {
 	case *transcript.Result:
 		s.applyResult(e.ID, b)
 	case *transcript.Abort:
-		s.Run.Abort = &Stopping{e.ID, e.Time}
+		s.Run.Abort = &Stopping{e.ID, e.Time, b.Cause}
 		if mutant("AbortDrainsQueue") {
 			s.Queue = nil
 		}
@@ -276,7 +276,10 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 	begins := s.Run == nil
 	if begins {
 		s.Run = &Run{ID: e.ID, Since: e.Time}
-		s.Hold = Hold{}
+		if s.Run.Step = s.stepOf(d.Arrivals); s.Run.Step == nil {
+			s.Hold = Hold{}
+			s.Run.Step, s.yields = s.yields, nil
+		}
 		if !mutant("FailsCarriedOver") {
 			s.Fails, s.LastFail = 0, nil
 		}
@@ -289,13 +292,18 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
 	arrivals := s.take(d.Arrivals)
+	if s.Run.Step != nil {
+		s.stepDelivered(e.ID)
+	}
 	s.said(e.ID, begins, arrivals)
 	s.begins(fresh, arrivals)
 	for _, a := range arrivals {
 		if a.Nudge {
 			s.Run.Nudges++
 		}
-		s.Run.Step = s.Run.Step || a.Step != nil
+		if a.Step != nil {
+			s.steps.prompted(*a.Step, e.ID)
+		}
 		if mutant("ShownAtArrival") {
 			continue
 		}
@@ -314,6 +322,9 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	s.Req, s.Fails, s.LastFail = transcript.ID{}, 0, nil
 	s.Tries["turn"]++
 	r := s.Run
+	if r.Step != nil {
+		s.stepAnswered(id, a)
+	}
 	r.Turns++
 	r.Usage, r.LastFail = r.Usage.Add(a.Usage), nil
 	if !mutant("ProgressUncounted") {
@@ -349,6 +360,16 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 
 func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	r := s.Run
+	cause := transcript.CauseEscape
+	if r.Abort != nil && r.Abort.Cause != "" {
+		cause = r.Abort.Cause
+	}
+	if r.Step != nil {
+		s.stepSettled(id, b, cause)
+		if b.Reason == transcript.Yield && !r.Step.Assistant() {
+			s.yields = r.Step
+		}
+	}
 	r.Reason, r.Detail, r.Settled = b.Reason, b.Detail, id
 	s.Last, s.Run, s.Req, s.InTurn = r, nil, transcript.ID{}, false
 	if mutant("HoldForgotten:" + string(b.Reason)) {
@@ -361,6 +382,9 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	case transcript.Aborted:
 		if r.Abort == nil {
 			panic(broken("settled as aborted without an abort"))
+		}
+		if cause != transcript.CauseEscape {
+			return // the workflow ended its step; nobody wanted the session to stop
 		}
 		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}
 		if mutant("AbortHoldsLater") {

@@ -46,6 +46,9 @@ func (s *State) applyProtocol(b *transcript.Result) {
 		s.followTasks(s.Tasks.Items, b.Tasks.Items)
 		s.Tasks = *b.Tasks
 	}
+	if b.Submitted != nil && s.Run.Step != nil && s.Run.Step.Attempt == b.Submitted.Attempt {
+		s.steps.change(func(a *Attempt) { a.Submitted = b.Submitted.Output })
+	}
 	s.Run.Unfinished = s.Run.Unfinished || b.Unfinished
 	s.Run.Misnamed = s.Run.Misnamed || b.Misnamed
 	if m := b.Message; m != nil {

@@ -84,7 +84,7 @@ func (s *State) bridge(e transcript.Entry) (skip bool) {
 	case *transcript.Settled:
 		s.land(e, b.Run, true)
 		if b.Reason == transcript.Aborted && s.Run.Abort == nil {
-			s.Run.Abort = &Stopping{e.ID, e.Time}
+			s.Run.Abort = &Stopping{ID: e.ID, At: e.Time}
 		}
 	case *transcript.Resume:
 		s.takeUp(e, b.Run)

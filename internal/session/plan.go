@@ -64,6 +64,12 @@ func (s *State) late(env Env) bool {
 
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
+	if a, ok := s.stepWaits(); ok && !s.spoken() {
+		if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
+			return one(f)
+		}
+		return one(&transcript.Deliver{Arrivals: []transcript.ID{a.ID}})
+	}
 	if !s.starts() {
 		return planWish(s, env)
 	}
@@ -118,11 +124,13 @@ func planStopped(s *State, env Env) []transcript.Body {
 		return one(s.settle(transcript.Length, ""))
 	case s.stopped == llm.StopContent:
 		return one(s.settle(transcript.ContentFilter, ""))
-	case s.waits(steer):
+	case s.waits(steer) && (!r.Step.Assistant() || s.waits(func(a Arrival) bool { return steer(a) && a.Human })):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
+	case r.Step.Assistant():
+		return one(s.settle(transcript.Done, ""))
 	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
-	case s.working() && r.Step:
+	case r.Step != nil:
 		return one(s.settle(transcript.Done, ""))
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
 		return one(r.nudge(nudgeText))
@@ -180,16 +188,28 @@ func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled
 	}
 	b := &transcript.Settled{Run: s.Run.ID, Reason: why, Detail: detail, Answer: s.Run.Answer}
 	b.Adopted = !mutant("AdoptedUnsaid") && !b.Answer.IsZero() && b.Answer.Epoch != s.Epoch && why == transcript.Done
+	if s.Run.Step != nil {
+		b.Attempt = s.Run.Step.Attempt
+	}
 	after := s.fork()
 	after.applySettled(transcript.ID{Epoch: s.Epoch, Seq: s.Seq + 1}, b)
 	b.More = after.starts() && !mutant("MoreNever")
 	return b
 }
 
+// spoken reports whether words of a person wait that start a run: after a hold
+// those that came since.
+func (s *State) spoken() bool {
+	return s.waits(func(a Arrival) bool { return a.Human && (s.Hold.Reason == "" || a.ID.Seq > s.Hold.Seq) })
+}
+
 // starts reports whether a state without a run has something to start one
 // (I9): a person's words always, and alone if the session is held; a
 // follow-up; a steer while a task is in progress.
 func (s *State) starts() bool {
+	if _, ok := s.stepWaits(); ok {
+		return true
+	}
 	if s.Hold.Reason != "" && !mutant("HoldKeptForPeople") && !mutant("HoldLiftedBySystem") {
 		return s.waits(func(a Arrival) bool { return a.Human && a.ID.Seq > s.Hold.Seq })
 	}

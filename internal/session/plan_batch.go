@@ -92,6 +92,9 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if err != nil && !mutant("BadCallRuns") {
 		return refuse(c, err.Error())
 	}
+	if r := s.inStep(c); r != nil {
+		return r
+	}
 	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) && !mutant("YieldBesideCalls") {
 		return refuse(c, "message_user with blockOnUser true must be called alone. Nothing was delivered. Call it again by itself.")
 	}
@@ -104,7 +107,7 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if b := s.permission(c, args, env); b != nil {
 		return b
 	}
-	if fault := s.misfitting(c, args, env); fault != "" {
+	if fault := s.misfitting(c, args, env); fault != "" && s.Run.Step == nil {
 		r := refuse(c, misfitText(fault, env.Answer)+"\nNothing was delivered.")
 		r.Misfit = true
 		return r

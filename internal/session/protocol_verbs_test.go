@@ -120,14 +120,10 @@ func (c *conversation) loadSkill(n int) Event {
 	return ToolDone{Call: call.ID, Epoch: c.s.Epoch, Output: out}
 }
 
-// stepPrompt stores what the host writes for a step: its arrival, and the
-// delivery that begins a run with it alone.
+// stepPrompt is a workflow's prompt for a submit step.
 func (c *conversation) stepPrompt(rest string) string {
-	aid, text, _ := strings.Cut(rest, " ")
-	c.node(&transcript.Arrive{AID: aid, Class: transcript.ClassStep, Text: text, Step: &transcript.Step{Attempt: aid, Completion: "assistant"}})
-	c.node(&transcript.Deliver{Arrivals: []transcript.ID{c.entries[len(c.entries)-1].ID}})
-	c.refold()
-	return c.decide(Wake{})
+	attempt, text, _ := strings.Cut(rest, " ")
+	return c.decide(Prompts{transcript.Step{Attempt: attempt, Kind: transcript.StepPrompt, Completion: transcript.CompleteSubmit}, text})
 }
 
 // node stores an entry of the present owner.

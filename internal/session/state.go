@@ -64,6 +64,8 @@ type Branch struct {
 	Run    *Run   // nil: no run
 	Last   *Run   // the newest run that settled
 	Hold   Hold
+	steps  stepLog          // attempts of workflow nodes
+	yields *transcript.Step // of the submit step whose run yielded, until a person has spoken
 
 	gap   crossing // a gap that isn't behind us yet
 	gapBy int      // number of the newest repair whose gap was crossed
@@ -113,8 +115,8 @@ type Run struct {
 	Misfits int // yields that were sent back for their form
 	Usage   llm.Usage
 	Abort   *Stopping
-	Step    bool     // a workflow step began it: S33 and K7 don't apply
-	Asked   []string // the person's words that began the present turn (K8)
+	Step    *transcript.Step // it belongs to a workflow step: S33 and K7 don't apply
+	Asked   []string         // the person's words that began the present turn (K8)
 	// Unfinished: a completing message was refused for open steps; it isn't again.
 	Unfinished bool
 	Misnamed   bool // a message was refused for wrong deviations; none is again
@@ -131,8 +133,9 @@ type Run struct {
 
 // Stopping says since when a run is being stopped.
 type Stopping struct {
-	ID transcript.ID
-	At time.Time
+	ID    transcript.ID
+	At    time.Time
+	Cause string // a workflow's; "": a person stops it
 }
 
 // Denial is a call that was refused by a rule.

@@ -66,6 +66,8 @@ const LostResult = "The result of this call was lost when the session's files we
 // ArrivalMessages renders an arrival at its delivery.
 func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	switch {
+	case a.Step != nil:
+		return []llm.Message{{Role: llm.Developer, Parts: text(tagged(a.Inject, mark, stepAttrs(a.Step), Escape(a.Text)))}}
 	case a.Inject == "":
 		return []llm.Message{{Role: llm.User, Parts: text(a.Text)}}
 	case a.Trusted:
@@ -81,10 +83,20 @@ func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	}
 }
 
+// stepAttrs names the attempt of a step's prompt.
+func stepAttrs(s *Step) string {
+	return attrs([][2]string{{"workflow", s.Workflow}, {"step", s.Node}, {"attempt", s.Attempt}, {"kind", s.Kind}, {"completion", s.Completion}})
+}
+
 // artifactAttrs names the artifact of an update and its revisions.
 func artifactAttrs(a *Arrive) string {
+	return attrs([][2]string{{"ref", a.Ref}, {"from_revision", a.FromRevision}, {"to_revision", a.ToRevision}})
+}
+
+// attrs writes the attributes that have a value.
+func attrs(list [][2]string) string {
 	out := ""
-	for _, at := range [][2]string{{"ref", a.Ref}, {"from_revision", a.FromRevision}, {"to_revision", a.ToRevision}} {
+	for _, at := range list {
 		if at[1] != "" {
 			out += " " + at[0] + `="` + EscapeAttr(at[1]) + `"`
 		}

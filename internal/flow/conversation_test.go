@@ -35,6 +35,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	ask JSON · wait MS · timeout MS      what a checkpoint asks, how long a delay waits, a computed timeout
 //	answer CHOICE [TEXT] · value JSON · model CHOICE · stale CHOICE
 //	pause · resume · escape · cancel · park WHO · unseen · fire
+//	yield · speak           a submit step waits for the user; the user has spoken
 //	publish TYPE KEY JSON
 //	tick D                  D passes
 //	crash                   everything but the facts is forgotten
@@ -341,6 +342,10 @@ func (c *conversation) event(verb, rest string) flow.Event {
 		return flow.Park{For: a, Message: b}
 	case "unseen":
 		return flow.Unseen{Attempt: attempt}
+	case "yield":
+		return flow.Yielded{Attempt: attempt}
+	case "speak":
+		return flow.Spoke{Attempt: attempt}
 	case "fire":
 		return flow.Fire{}
 	case "publish":

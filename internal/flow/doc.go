@@ -47,6 +47,10 @@
 //	action, shell, batch           ends as cancelled (interrupted), and a new attempt begins;
 //	                               of a node marked once it fails as outcome_unknown
 //
+// A submit step may yield: it waits for the user, and its clock stands until
+// somebody has spoken, also over parking and restarts. One that yielded in the
+// origin session goes on only there; without it the run is parked for it.
+//
 // # Facts
 //
 //	created          the run is there
@@ -62,6 +66,8 @@
 //	retry_set        node, tries, until
 //	queued           next
 //	pause_asked, paused (next), held, unheld, resumed
+//	yielded          the step waits for the user, in the origin session if it names one; its clock stands
+//	spoke            the user has spoken, or the step goes on otherwise; its clock goes on
 //	parked           reason, code, message; unparked
 //	updated          type, key, data, estimate
 //	turn_owed        attempt and cause of a failure that the session hasn't heard of

@@ -222,6 +222,33 @@ func (ev Wait) decide(c *commit) {
 	c.add(Fact{Kind: KindDelayed, Node: n.ID, Attempt: ev.Attempt, At: c.env.Now + max(ev.Millis, 1)})
 }
 
+// Yielded: a submit step waits until the user speaks.
+type Yielded struct{ Attempt string }
+
+func (ev Yielded) decide(c *commit) {
+	n := c.opened(ev.Attempt)
+	switch {
+	case n == nil:
+	case n.NodeType != workflow.TypeAgent || n.Assistant() || !c.Next.Open.Prepared:
+		c.refuse("stale", "attempt %s can't wait for the user", ev.Attempt)
+	case !c.Next.Open.Waits:
+		f := Fact{Kind: KindYielded, Attempt: ev.Attempt, Now: c.env.Now}
+		if c.env.Session {
+			f.Session = c.Next.Session
+		}
+		c.add(f)
+	}
+}
+
+// Spoke: the user has spoken to a step that waited, or it goes on otherwise.
+type Spoke struct{ Attempt string }
+
+func (ev Spoke) decide(c *commit) {
+	if n := c.opened(ev.Attempt); n != nil && c.Next.Open.Waits {
+		c.add(Fact{Kind: KindSpoke, Attempt: ev.Attempt, Now: c.env.Now})
+	}
+}
+
 // Unseen: the session of an assistant step isn't here any more, and nobody has
 // seen anything.
 type Unseen struct{ Attempt string }

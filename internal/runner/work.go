@@ -352,6 +352,9 @@ func (w *work) publish(u workflow.Update) error {
 
 // send has an event decided while the effect goes on.
 func (w *work) send(ev flow.Event) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
 	reply := make(chan error, 1)
 	select {
 	case w.events <- arrival{from: w.effect, event: ev, reply: reply}:

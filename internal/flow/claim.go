@@ -136,7 +136,7 @@ func (ev Prepared) decide(c *commit) {
 		c.finish(FailedAttempt, "max_chars", "maxChars: the computed limit is no positive integer", nil)
 		return
 	}
-	if c.Next.Turn != "" {
+	if c.Next.Turn != "" && (c.env.Session || mutant("SettledElsewhere")) {
 		c.add(Fact{Kind: KindTurnSettled, Notice: c.Next.Turn, Reason: "workflow_prompt"})
 	}
 	timeout := ev.TimeoutMs

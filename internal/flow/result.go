@@ -180,6 +180,7 @@ func (c *commit) unanswered(o StepOutcome) {
 type Ask struct {
 	Attempt string
 	Request workflow.JSON
+	Words   string // of the presentation, if one is due
 }
 
 func (ev Ask) decide(c *commit) {
@@ -201,6 +202,9 @@ func (ev Ask) decide(c *commit) {
 	}
 	c.Request = ev.Request
 	c.add(f)
+	if ev.Words != "" {
+		c.words = &Presentation{ev.Words, ev.Request}
+	}
 	c.present()
 }
 
@@ -249,8 +253,8 @@ func (ev Spoke) decide(c *commit) {
 	}
 }
 
-// Unseen: the session of an assistant step isn't here any more, and nobody has
-// seen anything.
+// Unseen: the session of an assistant step, or of one that waits for the user
+// there, isn't here any more, and nobody has seen anything since.
 type Unseen struct{ Attempt string }
 
 func (ev Unseen) decide(c *commit) {
@@ -258,8 +262,8 @@ func (ev Unseen) decide(c *commit) {
 	if n == nil {
 		return
 	}
-	if !n.Assistant() {
-		c.refuse("stale", "attempt %s is no assistant step", ev.Attempt)
+	if !n.Assistant() && !c.Next.Open.There {
+		c.refuse("stale", "attempt %s isn't bound to its session", ev.Attempt)
 		return
 	}
 	c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})

@@ -127,7 +127,11 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if len(c.Facts) == 0 {
 		return nil
 	}
-	return h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	if err == nil {
+		h.told(run, &c)
+	}
+	return err
 }
 
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It

@@ -174,6 +174,8 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 				}
 			}
 			return h.verdict(ctx, id, ev, refused)
+		case errors.Is(err, store.ErrSlot):
+			return fmt.Errorf("run %s: %w: try again when that has ended or waits for a person", id, err)
 		case !errors.Is(err, store.ErrFenced):
 			return fmt.Errorf("run %s: %w", id, err)
 		}

@@ -29,8 +29,10 @@ type Inbox interface {
 // the session has a newer run) is marked without being sent.
 //
 // Rows are looked for when this process has committed one, when a session
-// opens, and every PollOutbox for those of other processes.
+// opens, and every Poll for those of other processes.
 type Outbox struct {
+	Poll time.Duration // PollOutbox, unless it is changed before Run
+
 	store   store.Store
 	trouble func(session string, err error)
 	wake    chan struct{} // holds a value while a session is due
@@ -55,7 +57,7 @@ const sendWait = 10 * time.Second
 // NewOutbox makes an outbox without sessions. trouble is told what couldn't be
 // delivered and will be tried again; nil: nobody listens.
 func NewOutbox(s store.Store, trouble func(session string, err error)) *Outbox {
-	return &Outbox{store: s, trouble: trouble, wake: make(chan struct{}, 1), live: map[string]box{}, due: map[string]bool{}}
+	return &Outbox{Poll: PollOutbox, store: s, trouble: trouble, wake: make(chan struct{}, 1), live: map[string]box{}, due: map[string]bool{}}
 }
 
 // Open says that a session is live here. The database knows its token already
@@ -99,7 +101,7 @@ func (o *Outbox) Wake(id string) {
 
 // Run delivers until its context ends.
 func (o *Outbox) Run(ctx context.Context) {
-	poll := time.NewTicker(PollOutbox)
+	poll := time.NewTicker(o.Poll)
 	defer poll.Stop()
 	for {
 		var ids []string

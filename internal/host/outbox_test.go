@@ -120,7 +120,7 @@ func (k *talk) requests() []string {
 	return append([]string(nil), k.asked...)
 }
 
-// told starts and drives a run of a session on a host with an outbox.
+// tell starts and drives a run of a session on a host with an outbox.
 func (p *place) tell(o *host.Outbox, name, session string) string {
 	p.t.Helper()
 	h := p.host("h1")
@@ -133,10 +133,12 @@ func (p *place) tell(o *host.Outbox, name, session string) string {
 	return id
 }
 
-// running runs an outbox as long as the test.
-func (p *place) running() *host.Outbox {
+// running runs an outbox as long as the test. It looks for the rows of others
+// only as often as it is told.
+func (p *place) running(poll time.Duration) *host.Outbox {
 	ctx, stop := context.WithCancel(context.Background())
 	o := host.NewOutbox(p.db, func(session string, err error) { p.t.Errorf("%s: %v", session, err) })
+	o.Poll = poll
 	done := make(chan struct{})
 	go func() { o.Run(ctx); close(done) }()
 	p.t.Cleanup(func() { stop(); <-done })
@@ -159,7 +161,7 @@ func news(text string) *w.NodeOf[w.Receipt] {
 func TestW17_ANotificationWaitsForWords(t *testing.T) {
 	p := newPlace(t)
 	p.define("news", news("<b>done</b>"))
-	o, k := p.running(), p.open("S", nil)
+	o, k := p.running(time.Hour), p.open("S", nil)
 	o.Open("S", 1, k)
 	p.tell(o, "news", "S")
 	if kind := <-k.queued; kind != session.WorkflowNote || len(k.requests()) != 0 {
@@ -175,7 +177,7 @@ func TestW17_ANotificationWaitsForWords(t *testing.T) {
 func TestW19_AFailureStartsOneTurn(t *testing.T) {
 	p := newPlace(t)
 	p.define("bad", w.Compute("bad", func(*w.Ctx) (string, error) { return "", errors.New("<no>") }))
-	o, k := p.running(), p.open("S", nil)
+	o, k := p.running(time.Hour), p.open("S", nil)
 	o.Open("S", 1, k)
 	id := p.tell(o, "bad", "S")
 	if kind := <-k.queued; kind != session.BackgroundResult {
@@ -186,6 +188,29 @@ func TestW19_AFailureStartsOneTurn(t *testing.T) {
 	if r := k.requests(); len(r) != 1 || !strings.Contains(r[0], want) {
 		t.Errorf("got %q", r)
 	}
+}
+
+// An answer that ends the run is a visit; what it leads to is told, too.
+func TestW19_WhatAVisitEndsIsTold(t *testing.T) {
+	p := newPlace(t)
+	g := w.Checkpoint[in]("gate", func(*w.Ctx) string { return "?" })
+	p.define("gate", g, w.Switch(g, "$.word", w.Cases{"go": say("a", "x")}))
+	o, k := p.running(time.Hour), p.open("S", nil)
+	o.Open("S", 1, k)
+	id := p.tell(o, "gate", "S")
+	h := p.host("h2")
+	h.Outbox = o
+	r, _, err := p.db.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Send(t.Context(), id, flow.Answer{Decision: r.Open.Decision, Value: w.JSON(`{"word":"stop"}`), By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	if kind := <-k.queued; kind != session.BackgroundResult {
+		t.Errorf("a %s was queued", kind)
+	}
+	<-k.settled
 }
 
 // The first process dies between the session's write and the mark.
@@ -245,7 +270,7 @@ func TestD5_OnlyTheSessionsOwnerMarks(t *testing.T) {
 func TestW20_OnePresentationStartsOneTurn(t *testing.T) {
 	p := newPlace(t)
 	p.define("shown", say("a", "the <answer>"), w.Present(func(*w.Ctx) string { return "Tell it briefly." }))
-	o, k := p.running(), p.open("S", nil)
+	o, k := p.running(time.Hour), p.open("S", nil)
 	o.Open("S", 1, k)
 	p.tell(o, "shown", "S")
 	<-k.settled
@@ -320,10 +345,12 @@ func TestW17_RowsOfOtherProcessesAreFound(t *testing.T) {
 	if err := o.Deliver(t.Context(), "S"); err != nil || p.undelivered("S") != 1 {
 		t.Fatalf("%v, %d rows wait", err, p.undelivered("S"))
 	}
-	run := p.running()
+	run := p.running(time.Hour)
 	k := p.open("S", nil)
 	run.Open("S", 1, k) // going live looks for what waits
 	<-k.queued
+	run.Close("S", 1)
+	p.running(time.Millisecond).Open("S", 1, k)
 	p.tell(nil, "news", "S") // another process's commit is found by looking
 	<-k.queued
 }

@@ -92,6 +92,9 @@ func slotOfALostClaim(t *testing.T, k *kit) {
 	if err := k.Release(k.ctx, "r1", first.Token); err != nil {
 		t.Fatal(err)
 	}
+	if _, info, _ := k.load("r2"); info.Behind != "" {
+		t.Errorf("the second run waits for %q, which nobody carries out", info.Behind)
+	}
 	second := k.claim("r2", "h2")
 	if second == nil {
 		t.Fatal("the first run was given back, and keeps the slot")

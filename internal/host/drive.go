@@ -127,7 +127,11 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if len(c.Facts) == 0 {
 		return nil
 	}
-	return h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	if err == nil {
+		h.told(run, &c)
+	}
+	return err
 }
 
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It
@@ -161,11 +165,17 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 			return nil
 		case errors.As(err, &refused):
 			if left {
-				if _, err := h.Store.Drop(ctx, id, signal); err != nil {
+				there, err := h.Store.Drop(ctx, id, signal)
+				if err != nil {
 					return err
+				}
+				if !there {
+					refused = nil // its holder was faster, and the run is what it made of it
 				}
 			}
 			return h.verdict(ctx, id, ev, refused)
+		case errors.Is(err, store.ErrSlot):
+			return fmt.Errorf("run %s: %w: try again when that has ended or waits for a person", id, err)
 		case !errors.Is(err, store.ErrFenced):
 			return fmt.Errorf("run %s: %w", id, err)
 		}

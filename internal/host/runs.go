@@ -36,6 +36,9 @@ type Config struct {
 	// Trouble is told of a run that couldn't be carried on, so that one such
 	// run doesn't keep Work from the others; nil: nobody listens.
 	Trouble func(run string, err error)
+	// Outbox delivers what runs tell the sessions of this process; nil: that is
+	// left to others.
+	Outbox *Outbox
 	// Observe is told of each commit that this host makes while it holds a
 	// claim; nil: nobody listens.
 	Observe func(run string, before *flow.Run, c *flow.Commit)

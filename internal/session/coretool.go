@@ -52,7 +52,7 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 	if a.BlockOnUser {
 		r.Text = "Delivered. The run ends here and goes on when the user answers."
 	}
-	if !s.Run.Step && !mutant("OpenStepsUnmarked") {
+	if s.Run.Step == nil && !mutant("OpenStepsUnmarked") {
 		done.deviations = append(done.deviations, done.open...)
 	}
 	r.Terminate = a.BlockOnUser

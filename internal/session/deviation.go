@@ -73,7 +73,7 @@ const maxListed = 40
 func (s *State) refuses(c *Call, done completion) *transcript.Result {
 	open := len(done.open) > 0 && (!s.Run.Unfinished || mutant("OpenStepsRefusedAgain"))
 	wrong := len(done.faults)+len(done.unknown) > 0 && !s.Run.Misnamed
-	if s.Run.Step || !open && !wrong || mutant("OpenStepsDelivered") {
+	if s.Run.Step != nil || !open && !wrong || mutant("OpenStepsDelivered") {
 		return nil
 	}
 	lines := slices.Concat(done.unknown, done.faults)

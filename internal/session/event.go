@@ -27,11 +27,15 @@ type Wake struct {
 // with the first outcome; with other words it is a conflict.
 type Arrives struct{ transcript.Arrive }
 
-// Resumes: someone asks that the interrupted run goes on.
-type Resumes struct{ By string }
+// Resumes: someone asks that the interrupted run goes on. Attempt, unless "",
+// is the workflow step that it must belong to.
+type Resumes struct{ By, Attempt string }
 
-// Aborts: someone asks that the run stops.
-type Aborts struct{ By, Why string }
+// Aborts: someone asks that the run stops. Attempt, unless "", is the workflow
+// step that it must belong to, and Cause, one of transcript's, why the workflow
+// ends it: then no hold is left. A prompt of the attempt that waits is
+// withdrawn.
+type Aborts struct{ By, Why, Attempt, Cause string }
 
 // Approves: a person answers an open ask. An answer to what isn't open (any
 // more) is refused as stale. Digest, if set, must be that of the arguments.

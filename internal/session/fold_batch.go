@@ -34,6 +34,7 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	if b.Misfit {
 		s.Run.Misfits++
 	}
+	s.submitted(c.Name, b)
 	s.applyProtocol(b)
 	if s.open() == 0 {
 		s.endBatch(id)

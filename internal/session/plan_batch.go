@@ -88,6 +88,9 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if s.stopped == llm.StopContent && !mutant("CutCallRuns") {
 		return refuse(c, "the provider withheld a part of the answer, so this call was not run.")
 	}
+	if r := s.inStep(c); r != nil {
+		return r
+	}
 	args, err := env.Tools.check(c.Call)
 	if err != nil && !mutant("BadCallRuns") {
 		return refuse(c, err.Error())
@@ -104,7 +107,7 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if b := s.permission(c, args, env); b != nil {
 		return b
 	}
-	if fault := s.misfitting(c, args, env); fault != "" {
+	if fault := s.misfitting(c, args, env); fault != "" && s.Run.Step == nil {
 		r := refuse(c, misfitText(fault, env.Answer)+"\nNothing was delivered.")
 		r.Misfit = true
 		return r

@@ -21,6 +21,7 @@ type State struct {
 
 	Seen       map[string]Arrived // by the caller's id, over all branches
 	Queue      []Arrival          // arrived, not delivered, in arrival order
+	Spoke      time.Time          // when a person's words arrived last
 	Tries      map[string]int     // answers and failures by request kind, over all branches
 	Generation int                // leaf records
 
@@ -64,6 +65,8 @@ type Branch struct {
 	Run    *Run   // nil: no run
 	Last   *Run   // the newest run that settled
 	Hold   Hold
+	steps  stepLog          // attempts of workflow nodes
+	yields *transcript.Step // of the submit step whose run yielded, until a person has spoken
 
 	gap   crossing // a gap that isn't behind us yet
 	gapBy int      // number of the newest repair whose gap was crossed
@@ -99,6 +102,8 @@ type Item struct {
 	From  transcript.ID // the arrival whose words these are, if a person said them
 	Fixed bool          // session facts: their owner restores them
 	Short bool          // only head and tail of the words: a file has the whole
+	// Prompt is what the message was made of, if it is a step's prompt.
+	Prompt *Said
 }
 
 // Run is a run of the agent: from a delivery to settled.
@@ -113,14 +118,15 @@ type Run struct {
 	Misfits int // yields that were sent back for their form
 	Usage   llm.Usage
 	Abort   *Stopping
-	Step    bool     // a workflow step began it: S33 and K7 don't apply
-	Asked   []string // the person's words that began the present turn (K8)
+	Step    *transcript.Step // it belongs to a workflow step: S33 and K7 don't apply
+	Asked   []string         // the person's words that began the present turn (K8)
 	// Unfinished: a completing message was refused for open steps; it isn't again.
 	Unfinished bool
 	Misnamed   bool // a message was refused for wrong deviations; none is again
 
 	Answer   transcript.ID // newest plain answer
-	Text     string        // its text
+	Text     string        // newest text that isn't empty, of any answer
+	Plain    string        // exact text of Answer
 	Yield    *transcript.UserMessage
 	Denials  []Denial
 	Reason   transcript.Reason // set when settled
@@ -131,8 +137,9 @@ type Run struct {
 
 // Stopping says since when a run is being stopped.
 type Stopping struct {
-	ID transcript.ID
-	At time.Time
+	ID    transcript.ID
+	At    time.Time
+	Cause string // a workflow's; "": a person stops it
 }
 
 // Denial is a call that was refused by a rule.

@@ -33,6 +33,7 @@ func toolTable() []toolRow {
 		{name: "todo"},
 		{name: "skill", safe: true},
 		{name: "message_user"},
+		{name: "workflow", safe: true},
 	}
 }
 

@@ -213,19 +213,15 @@ type Arrive struct {
 	Nudge   bool   `json:"nudge,omitempty"`   // the core's own reminder to go on or yield
 	Text    string `json:"text"`
 	Step    *Step  `json:"step,omitempty"`
+	// Of a workflow's result: whose it is, and what its author says of it, which
+	// is trusted. The text is the result.
+	Run string `json:"run,omitempty"`
+	Say string `json:"say,omitempty"`
 	// Of an artifact_update: which artifact (a file's path in the workspace, or
 	// another reference), and between which two revisions the change lies.
 	Ref          string `json:"ref,omitempty"`
 	FromRevision string `json:"fromRevision,omitempty"`
 	ToRevision   string `json:"toRevision,omitempty"`
-}
-
-// Step ties a prompt to an attempt of a workflow node.
-type Step struct {
-	Run        string `json:"run"`
-	Node       string `json:"node"`
-	Attempt    string `json:"attempt"`
-	Completion string `json:"completion"` // submit | assistant
 }
 
 // Leaf moves the branch to an earlier node (zero: before the first).
@@ -375,6 +371,8 @@ type Output struct {
 	Seen   map[string]string `json:"seen,omitempty"`
 	Skills []SkillFact       `json:"skills,omitempty"`
 	Undo   []FileState       `json:"undo,omitempty"` // of the files that it changed
+	// Submitted is what a workflow accepted as the output of the open step.
+	Submitted *Submission `json:"submitted,omitempty"`
 }
 
 // SkillFact records an activation.
@@ -448,6 +446,9 @@ type Deviation struct {
 type Abort struct {
 	By  string `json:"by"`
 	Why string `json:"why,omitempty"`
+	// Cause: a workflow ends its step, for one of the causes below; "": a
+	// person stops the run.
+	Cause string `json:"cause,omitempty"`
 }
 
 // Reason says why a run settled.

@@ -96,6 +96,7 @@ type flowing struct {
 	info  store.Info
 	graph *workflow.Graph
 	in    *bufio.Reader // of the terminal, once it was asked
+	seq   int64         // the newest commit that was printed
 }
 
 // failed ends a command whose run couldn't be carried on.
@@ -128,7 +129,12 @@ func (r *flowing) prepare(c *runCmd) error {
 		return err
 	}
 	r.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: r.id, Workflow: info.Workflow, Session: info.Session,
-		Workspace: info.Workspace, Resumed: c.Resume != ""})
+		Workspace: info.Workspace, Resumed: c.Resume != ""}, r.graph)
+	if c.Resume != "" {
+		if err := r.past(); err != nil {
+			return err
+		}
+	}
 	if c.Resume == "" || info.Status != flow.Waiting && info.Status != flow.Parked {
 		return nil
 	}
@@ -234,8 +240,15 @@ func emptyInput(def *workflow.Definition) workflow.JSON {
 	return workflow.JSON("null")
 }
 
-// observe prints what a commit says.
+// observe prints a commit of this process, after those that were made in
+// between without a claim: answers and timers.
 func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
+	if r.seq+1 < c.Next.Seq {
+		if err := r.more(c.Next.Seq - 1); err != nil {
+			r.out.notice("%v", err)
+		}
+	}
+	r.seq = c.Next.Seq
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 
@@ -244,15 +257,25 @@ func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 func (r *flowing) drive() error {
 	ctx, stop := r.interruptible()
 	defer stop()
+	quiet := context.AfterFunc(ctx, func() { r.out.says("parking the run; Ctrl-C again leaves at once") })
+	defer quiet()
+	still := r.out.live("Ctrl-C parks it")
+	defer still()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
 			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
 		})
+		if err != nil && ctx.Err() != nil { // interrupted before it was claimed
+			run, _, err = r.db.Load(r.app.ctx, r.id)
+		}
+		if err == nil {
+			err = r.more(0)
+		}
 		if err != nil {
 			return err
 		}
 		asked := run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != ""
-		if ctx.Err() == nil && asked && r.app.interactive() && !r.out.json {
+		if ctx.Err() == nil && asked && !r.out.json {
 			if err := r.ask(ctx, run); err == nil {
 				continue
 			} else if !errors.Is(err, errNoAnswer) {
@@ -273,6 +296,8 @@ func (r *flowing) interruptible() (context.Context, func()) {
 		select {
 		case <-r.out.broken:
 			stop()
+		case <-ctx.Done():
+			stop() // the next signal ends the process at once
 		case <-end:
 		}
 	}()
@@ -298,7 +323,11 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	r.out.result(res, hint)
 	if r.out.failed != nil {
 		r.app.code = exitError
-		return fmt.Errorf("standard output can't be written any more (%v); go on with: %s run --resume %s", r.out.failed, program(), r.id)
+		next := "go on with: " + program() + " run --resume " + r.id
+		if run.Status.Ended() {
+			next = "the run has ended, and its output is kept: " + program() + " runs show " + r.id
+		}
+		return fmt.Errorf("standard output can't be written any more (%w); %s", bare(r.out.failed), next)
 	}
 	return nil
 }

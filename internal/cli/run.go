@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ import (
 type runCmd struct {
 	Workflow  string   `arg:"" optional:"" help:"Name of the workflow (gamma run --list)."`
 	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
-	Input     string   `placeholder:"JSON" help:"The input."`
+	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
 	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
@@ -53,17 +54,22 @@ func (c *runCmd) Run(a *app) error {
 	if c.List {
 		return a.listWorkflows(c.JSON)
 	}
-	if c.Resume != "" && (c.Workflow != "" || c.Input != "" || c.InputFile != "" || c.Detach) {
+	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
+	return r.failed(c.carry(a, r))
+}
+
+// carry starts the run, or finds it, and carries it out.
+func (c *runCmd) carry(a *app, r *flowing) error {
+	if c.Resume != "" && (c.Workflow != "" || c.Input != nil || c.InputFile != "" || c.Detach) {
 		return usagef("--resume goes on with a run that has its workflow and input already")
 	}
 	if c.Resume == "" && c.Workflow == "" {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
 	catchPipe()
-	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
 	db, life, err := a.openRuns()
 	if err != nil {
-		return r.failed(err)
+		return err
 	}
 	defer db.Close()
 	defer life.Close()
@@ -72,18 +78,15 @@ func (c *runCmd) Run(a *app) error {
 	conf.Observe = r.observe
 	r.host = host.NewRuns(conf)
 	if err := r.prepare(c); err != nil {
-		return r.failed(err)
+		return err
 	}
 	if c.Detach {
 		a.code = exitDone
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
 			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
-		return nil
+		return r.broken(false)
 	}
-	if err := r.drive(); err != nil {
-		return r.failed(err)
-	}
-	return nil
+	return r.drive()
 }
 
 // flowing is a run that this process carries out.
@@ -99,13 +102,27 @@ type flowing struct {
 	seq   int64         // the newest commit that was printed
 }
 
-// failed ends a command whose run couldn't be carried on.
+// failed ends a command whose run couldn't be carried on. Who reads JSON gets a
+// result whatever has happened.
 func (r *flowing) failed(err error) error {
-	if r.out.json && codeOf(err) != exitUsage {
+	if err != nil && r.out.json && !r.out.ended {
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: "error",
 			Error: &wire.Error{Message: err.Error()}}, "")
 	}
 	return err
+}
+
+// broken is the error of an output that nobody can read any more.
+func (r *flowing) broken(ended bool) error {
+	if r.out.failed == nil {
+		return nil
+	}
+	r.app.code = exitError
+	next := "go on with: " + program() + " run --resume " + r.id
+	if ended {
+		next = "the run has ended, and what it did is kept: " + program() + " runs show " + r.id
+	}
+	return fmt.Errorf("standard output can't be written any more (%w); %s", bare(r.out.failed), next)
 }
 
 // prepare starts the run, or finds the one to go on with.
@@ -146,7 +163,7 @@ func (r *flowing) prepare(c *runCmd) error {
 
 // person names who gives commands here.
 func (a *app) person() string {
-	name := a.env("USER")
+	name := strings.TrimSpace(firstLine(single(strings.ToValidUTF8(a.env("USER"), "\uFFFD")), 64))
 	if name == "" {
 		name = "user"
 	}
@@ -193,7 +210,7 @@ func (r *flowing) start(c *runCmd) error {
 // input is the run's input as JSON.
 func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) {
 	given := 0
-	for _, is := range []bool{len(c.Task) > 0, c.Input != "", c.InputFile != ""} {
+	for _, is := range []bool{len(c.Task) > 0, c.Input != nil, c.InputFile != ""} {
 		if is {
 			given++
 		}
@@ -201,7 +218,8 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 	if given > 1 {
 		return nil, usagef("give one of: a task in words, --input, --input-file")
 	}
-	raw, from := []byte(c.Input), "--input"
+	var raw []byte
+	from := "--input"
 	switch {
 	case len(c.Task) > 0:
 		task := strings.Join(c.Task, " ")
@@ -219,8 +237,13 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 			return nil, usagef("--input-file: %v", err)
 		}
 		raw, from = b, c.InputFile
-	case c.Input == "":
+	case c.Input == nil:
 		return emptyInput(def), nil
+	default:
+		raw = []byte(*c.Input)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, usagef("%s: it is empty, which is no JSON", from)
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -321,15 +344,7 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
 	r.out.result(res, hint)
-	if r.out.failed != nil {
-		r.app.code = exitError
-		next := "go on with: " + program() + " run --resume " + r.id
-		if run.Status.Ended() {
-			next = "the run has ended, and its output is kept: " + program() + " runs show " + r.id
-		}
-		return fmt.Errorf("standard output can't be written any more (%w); %s", bare(r.out.failed), next)
-	}
-	return nil
+	return r.broken(run.Status.Ended())
 }
 
 // outcome is the exit code, and what to do next.

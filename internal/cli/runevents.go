@@ -210,10 +210,19 @@ func eventLines(e wire.RunEvent) []string {
 		}
 		return nil // the request was checked before it was stored
 	}
+	if unanswered(e) {
+		return nil
+	}
 	if text := eventText(e); text != "" {
 		return []string{single(text)}
 	}
 	return nil
+}
+
+// unanswered reports whether a question ended without an answer: its run was
+// cancelled, and says so.
+func unanswered(e wire.RunEvent) bool {
+	return e.Type == "answer" && e.Choice == "" && len(e.Output) == 0
 }
 
 // eventText is an event in one line.

@@ -24,7 +24,7 @@ Example:
 
 // Run shows a run.
 func (c *runsShow) Run(a *app) error {
-	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
 		s, err := a.reading(h, id, c.JSON)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ Example:
 // Run follows a run.
 func (c *runsWatch) Run(a *app) error {
 	catchPipe()
-	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
 		s, err := a.reading(h, id, c.JSON)
 		if err != nil {
 			return err

@@ -99,6 +99,9 @@ func (v *runView) take(e wire.RunEvent, width int) []string {
 		return q.card(width, v.color)
 	case "answer":
 		v.wait = wire.RunEvent{}
+		if unanswered(e) {
+			return nil
+		}
 		return []string{v.row(width, span{green, "  ☑ "}, span{bold, cmp.Or(e.Choice, "answered")}, span{dim, detail(e.By)}, span{"", answerText(e)})}
 	case "waiting", "parked":
 		v.wait = e

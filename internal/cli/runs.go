@@ -140,7 +140,12 @@ func (a *app) runTable(list []store.Info) error {
 	for _, i := range list {
 		rows = append(rows, []string{i.ID, when(time.UnixMilli(i.Created), time.Now()), i.Workflow, statusOf(i), firstLine(i.Title, 60)})
 	}
-	return printTable(a.stdout, rows, 2, 4)
+	return printTable(a.stdout, runColumns(), rows)
+}
+
+// runColumns are those of id, time, workflow, status and title.
+func runColumns() []column {
+	return []column{{}, {drop: 3}, {least: 8, drop: 4}, {least: 10, drop: 5}, {least: 8, drop: 2}}
 }
 
 // runLine is a run in gamma runs list --json.

@@ -117,7 +117,7 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, 
 		return askValue(in, out, n)
 	}
 	for {
-		text, err := askLine(in, out, fmt.Sprintf("  1-%d: ", len(n.HumanDecision.Choices)))
+		text, err := askLine(in, out, fmt.Sprintf("  Your choice, 1-%d: ", len(n.HumanDecision.Choices)))
 		if err != nil {
 			return flow.Answer{}, err
 		}

@@ -54,7 +54,7 @@ const widestCard = 100
 // card is a question in a frame. Each foreign line stands behind the frame's
 // side.
 func (q question) card(width int, color bool) []string {
-	width = max(min(width, widestCard), 20)
+	width = min(max(width, 20), widestCard, q.widest()+6)
 	in := width - 6 // two columns before the frame, the sides and a blank at each
 	side := span{yellow, "│"}
 	var out []string
@@ -84,6 +84,22 @@ func (q question) card(width int, color bool) []string {
 	}
 	rule("╰", "╯")
 	return out
+}
+
+// leastCard is how many columns a card has in its frame at least, if there are
+// so many.
+const leastCard = 40
+
+// widest is how many columns the widest line of a question has.
+func (q question) widest() int {
+	n := max(leastCard, cells(oneLine(printable(q.title), 500))+2)
+	for _, l := range strings.Split(strings.ReplaceAll(lines(q.text), "\t", "    "), "\n") {
+		n = max(n, cells(l))
+	}
+	for _, c := range q.choices {
+		n = max(n, cells(label(c))+cells(single(c.Key))+8)
+	}
+	return n
 }
 
 // choice is a choice's lines of a card: its number, its words, its key.

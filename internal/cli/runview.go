@@ -262,7 +262,7 @@ func progressSpans(p workflow.Progress, raw json.RawMessage, at time.Time, room 
 	var e flow.Estimate
 	json.Unmarshal(raw, &e) // the engine's own; empty if there is none
 	if eta, err := time.Parse(time.RFC3339, e.ETA); err == nil {
-		words = append(words, span10(max(eta.Sub(at), 0))+" left")
+		words = append(words, leftText(eta.Sub(at)))
 	}
 	if p.Completed != nil && p.Total != nil && *p.Total > 0 {
 		long := max(min(24, room/3), 6)
@@ -287,6 +287,14 @@ func progressSpans(p workflow.Progress, raw json.RawMessage, at time.Time, room 
 		code = red
 	}
 	return append(out, span{code, strings.Join(words, " · ")})
+}
+
+// leftText is how long something will take yet, as estimated: in seconds.
+func leftText(d time.Duration) string {
+	if d < time.Second {
+		return "<1s left"
+	}
+	return strings.Replace(span10(d.Round(time.Second)), ".0s", "s", 1) + " left"
 }
 
 // span10 is a span of time, as exact as it says something.

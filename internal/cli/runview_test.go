@@ -33,7 +33,7 @@ func TestW41_ViewShowsThePathAndWhatGoesOn(t *testing.T) {
 		{0, wire.RunEvent{Type: "node_started", Node: "check"}, "", "  ⠋ check                          0ms  looks at each file|    step 1 · 0ms · Ctrl-C parks it"},
 		{1500, wire.RunEvent{Type: "update", Kind: "progress", Key: "files", Data: json.RawMessage(`{"status":"running","completed":3,"total":4,"unit":"files"}`),
 			Estimate: json.RawMessage(`{"perSecond":2,"eta":"2026-01-02T03:04:08Z"}`)}, "",
-			"  ⠴ check                         1.5s  looks at each file|      files  ██████████████████░░░░░░  75%  1.5s left · 3/4 files · 2/s|    step 1 · 1.5s · Ctrl-C parks it"},
+			"  ⠴ check                         1.5s  looks at each file|      files  ██████████████████░░░░░░  75%  2s left · 3/4 files · 2/s|    step 1 · 1.5s · Ctrl-C parks it"},
 		{2000, wire.RunEvent{Type: "node_finished", Node: "check", Outcome: "ok", Output: json.RawMessage(`"all\ngood"`)}, "  ✓ check                         2.0s  all good",
 			"  ⠋ …|    step 1 · 2.0s · Ctrl-C parks it"},
 		{2000, wire.RunEvent{Type: "node_started", Node: "flaky"}, "", "  ⠋ flaky                          0ms|    step 2 · 2.0s · Ctrl-C parks it"},

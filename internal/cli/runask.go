@@ -106,6 +106,7 @@ func (r *flowing) read(ctx context.Context, n *workflow.Node) (flow.Answer, erro
 	case got := <-c:
 		return got.a, got.err
 	case <-ctx.Done():
+		fmt.Fprintln(r.out.stderr) // ends the line of the prompt
 		return flow.Answer{}, errNoAnswer
 	}
 }

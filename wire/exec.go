@@ -36,6 +36,7 @@ type Session struct {
 	Workspace string `json:"workspace"`
 	Model     string `json:"model"`
 	Resumed   bool   `json:"resumed,omitempty"`
+	Forked    string `json:"forked,omitempty"` // the session of which this one is a copy that was made just now
 }
 
 // Event is what happened in the session. Which fields are set follows from

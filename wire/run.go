@@ -29,7 +29,7 @@ type Run struct {
 //	node_finished   node, attempt, outcome, code, message, output
 //	update          node, attempt, key, kind, data, estimate
 //	decision        node, attempt, decision, request, choices, until
-//	answer          decision, choice, by
+//	answer          decision, by; choice and its text, or the output of a checkpoint
 //	waiting         reason (delay, retry, paused), node, until
 //	parked          reason (session, host, operator), message
 //	resumed         –

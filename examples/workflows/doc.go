@@ -24,5 +24,6 @@ func All() []Example {
 		{"fix-loop", FixLoop},
 		{"human-decision", HumanDecision},
 		{"include", Include},
+		{"progress", Progress},
 	}
 }

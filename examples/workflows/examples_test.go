@@ -15,7 +15,7 @@ import (
 
 // TestC11_EachExampleRuns carries each example out on a folder with a README.
 func TestC11_EachExampleRuns(t *testing.T) {
-	inputs := map[string]string{"delay-retry": `{"seconds":1}`, "human-decision": `{"task":"read, then write"}`}
+	inputs := map[string]string{"delay-retry": `{"seconds":1}`, "progress": `{"files":3}`, "human-decision": `{"task":"read, then write"}`}
 	outputs := map[string]string{
 		"branch":         `"README.md has 2 lines."`,
 		"command-batch":  `{"succeeded":5,"failed":["job-6"]}`,
@@ -23,6 +23,7 @@ func TestC11_EachExampleRuns(t *testing.T) {
 		"fix-loop":       `{"passed":true,"log":"3 lines, want 3\n"}`,
 		"human-decision": `{"steps":["read","write"]}`,
 		"include":        `"README.md is short: 8 bytes."`,
+		"progress":       `"3 files were checked."`,
 	}
 	for _, e := range workflows.All() {
 		t.Run(e.Name, func(t *testing.T) {

@@ -51,21 +51,24 @@ type app struct {
 
 // grammar is the command line.
 type grammar struct {
-	Exec         execCmd         `cmd:"" help:"Run an agent session on this folder until it settles."`
-	Demo         demoCmd         `cmd:"" help:"Watch a scripted session on a sample folder; needs no key and no network."`
-	Approve      approveCmd      `cmd:"" help:"List what a running session asks for, and answer it."`
-	Inject       injectCmd       `cmd:"" help:"Tell a session something, running or not."`
-	Run          runCmd          `cmd:"" help:"Run a workflow; it survives crashes and goes on where it was."`
-	Runs         runsCmd         `cmd:"" help:"List, show, steer and export workflow runs."`
-	Host         hostCmd         `cmd:"" help:"Carry out queued workflow runs until interrupted."`
-	Session      sessionCmd      `cmd:"" help:"List and show sessions."`
-	Skill        skillCmd        `cmd:"" help:"List and check the skills that a session here would have."`
-	FakeProvider fakeProviderCmd `cmd:"" help:"Serve a strict provider that plays a script, to test any client offline."`
-	Doctor       doctorCmd       `cmd:"" help:"Look at this machine: sandbox, data directory, configuration, keys, model."`
-	Config       configCmd       `cmd:"" help:"Show the settings that are in effect, and where each comes from."`
-	Completion   completionCmd   `cmd:"" help:"Print a script for a shell that completes commands, flags, session ids and skills."`
-	Version      versionCmd      `cmd:"" help:"Print the version."`
-	Help         helpCmd         `cmd:"" help:"Show this help, the help of a command, or the model's tools (help tools)."`
+	Exec    execCmd    `cmd:"" group:"work" help:"Run an agent session on this folder until it settles."`
+	Session sessionCmd `cmd:"" group:"work" help:"List and show sessions."`
+	Approve approveCmd `cmd:"" group:"work" help:"List what a running session asks for, and answer it."`
+	Inject  injectCmd  `cmd:"" group:"work" help:"Tell a session something, running or not."`
+	Skill   skillCmd   `cmd:"" group:"work" help:"List and check the skills that a session here would have."`
+
+	Run  runCmd  `cmd:"" group:"flow" help:"Run a workflow; it survives crashes and goes on where it was."`
+	Runs runsCmd `cmd:"" group:"flow" help:"List, show, steer and export workflow runs."`
+	Host hostCmd `cmd:"" group:"flow" help:"Carry out queued workflow runs until interrupted."`
+
+	Demo         demoCmd         `cmd:"" group:"try" help:"Watch a scripted session on a sample folder; needs no key and no network."`
+	FakeProvider fakeProviderCmd `cmd:"" group:"try" help:"Serve a strict provider that plays a script, to test any client offline."`
+
+	Doctor     doctorCmd     `cmd:"" group:"gamma" help:"Look at this machine: sandbox, data directory, configuration, keys, model."`
+	Config     configCmd     `cmd:"" group:"gamma" help:"Show the settings that are in effect, and where each comes from."`
+	Completion completionCmd `cmd:"" group:"gamma" help:"Print a script for a shell that completes commands, flags, workflows, ids and skills."`
+	Version    versionCmd    `cmd:"" group:"gamma" help:"Print the version."`
+	Help       helpCmd       `cmd:"" group:"gamma" help:"Show this help, the help of a command, or the model's tools (help tools)."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
@@ -155,6 +158,12 @@ func (a *app) parser(exited *int) *kong.Kong {
 		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
 		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { *exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "work", Title: "Sessions of an agent:"},
+			{Key: "flow", Title: "Durable workflows:"},
+			{Key: "try", Title: "Try and test without a key:"},
+			{Key: "gamma", Title: "Gamma itself:"},
+		}),
 		kong.Vars{"version": "gamma " + Version(a.version)})
 	if err != nil {
 		panic(err) // the grammar is a constant

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/gamma-harness/gamma/internal/provider"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -366,13 +366,22 @@ func printCache(a *app, lines []cachedRequest, sum cacheTotals) error {
 		fmt.Fprintln(a.stdout, "no requests yet")
 		return nil
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "#\tENTRY\tMESSAGES\tBYTES\tSHARED\tTOKENS IN\tCACHED\tWRITTEN\tSHARE\t  EXTENDS THE ONE BEFORE")
-	for _, l := range lines {
-		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t  %s\n", l.N, l.Entry, l.Messages, l.Bytes, l.Shared, l.Input, l.Cached, l.Written, share(l.Cached, l.Input), l.verdict())
+	rows := [][]string{{"#", "ENTRY", "MESSAGES", "BYTES", "SHARED", "TOKENS IN", "CACHED", "WRITTEN", "SHARE", "EXTENDS THE ONE BEFORE"}}
+	numbers := func(list ...int) (out []string) {
+		for _, n := range list {
+			out = append(out, strconv.Itoa(n))
+		}
+		return out
 	}
-	fmt.Fprintf(w, "\t\t\t%d\t%d\t%d\t%d\t%d\t%s\t  total\n", sum.Bytes, sum.Shared, sum.Input, sum.Cached, sum.Written, share(sum.Cached, sum.Input))
-	if err := w.Flush(); err != nil {
+	for _, l := range lines {
+		r := append([]string{strconv.Itoa(l.N), l.Entry.String()}, numbers(l.Messages, l.Bytes, l.Shared, l.Input, l.Cached, l.Written)...)
+		rows = append(rows, append(r, share(l.Cached, l.Input), l.verdict()))
+	}
+	r := append([]string{"", "", ""}, numbers(sum.Bytes, sum.Shared, sum.Input, sum.Cached, sum.Written)...)
+	rows = append(rows, append(r, share(sum.Cached, sum.Input), "total"))
+	columns := []column{{right: true}, {right: true}, {right: true, drop: 1}, {right: true, drop: 5}, {right: true, drop: 4}, {right: true, drop: 6},
+		{right: true, drop: 3}, {right: true, drop: 2}, {right: true, drop: 7}, {least: 22}}
+	if err := printTable(a.stdout, columns, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stdout, "%d request%s, %d break%s, %d not announced, %d digest%s that don't fit\n", sum.Requests, plural(sum.Requests), sum.Breaks, plural(sum.Breaks), sum.Unannounced, sum.Mismatches, plural(sum.Mismatches))

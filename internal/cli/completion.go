@@ -12,6 +12,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/internal/tool/skilldir"
 )
 
@@ -22,7 +23,7 @@ type completionCmd struct {
 
 // Help is the long help.
 func (completionCmd) Help() string {
-	return `Prints a script that teaches a shell to complete gamma's commands, flags, values, session ids and skill names.
+	return `Prints a script that teaches a shell to complete gamma's commands, flags, values, workflows, the ids of sessions and runs, and skill names.
 
 Examples:
   source <(gamma completion bash)                                  # in ~/.bashrc
@@ -215,7 +216,15 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 		return out
 	}
 	switch command := commandOf(node); {
-	case v.Name == "resume", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
+	case command == "gamma run" && v.Name == "resume", strings.HasPrefix(command, "gamma runs ") && v.Name == "run":
+		return a.runIDs()
+	case command == "gamma run" && v.Name == "workflow":
+		return workflowNames()
+	case command == "gamma demo" && v.Name == "story":
+		return candidatesOf(storyNames())
+	case command == "gamma run" && v.Name == "input-file":
+		return []candidate{{files, ""}}
+	case v.Name == "resume", v.Name == "fork", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
 		return a.sessionIDs()
 	case v.Name == "model":
 		return a.models()
@@ -273,6 +282,47 @@ func toolNames() []candidate {
 	for _, d := range box.Decls {
 		about, _, _ := strings.Cut(d.Description, ". ")
 		out = append(out, candidate{d.Name, about})
+	}
+	return out
+}
+
+func workflowNames() []candidate {
+	var out []candidate
+	for _, r := range runnables() {
+		about := ""
+		if d, err := r.make(); err == nil {
+			about = d.Graph.Description
+		}
+		out = append(out, candidate{r.name, about})
+	}
+	return out
+}
+
+// mostRuns is how many runs are offered: nobody reads more.
+const mostRuns = 200
+
+// runIDs are the workflow runs, the newest first.
+func (a *app) runIDs() []candidate {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil
+	}
+	path, err := runsFile(dir)
+	if err != nil {
+		return nil
+	}
+	db, err := store.OpenReadOnly(a.ctx, path) // nothing is made here
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	list, err := db.Runs(a.ctx, mostRuns)
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	out := []candidate{{"last", "the newest run"}}
+	for _, i := range list {
+		out = append(out, candidate{i.ID, i.Workflow + ", " + statusOf(i)})
 	}
 	return out
 }

@@ -175,7 +175,7 @@ func (l *live) announce(model string) {
 	l.out.redact(l.state.Header.Mark)
 	l.out.goOn(l.again())
 	l.out.session(wire.Session{Type: "session", Schema: wire.Schema, Session: l.state.Header.Session,
-		Workspace: l.workspace, Model: model, Resumed: l.resumed})
+		Workspace: l.workspace, Model: model, Resumed: l.resumed, Forked: l.forked})
 }
 
 // quiet reports whether nothing is to be done without a prompt.

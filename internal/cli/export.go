@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -188,7 +189,7 @@ func pageOf(log *disk.Log, price session.Price) *page {
 	}
 	b.finish(price, log.Entries)
 	if p.Title == "" {
-		p.Title = "Session " + log.ID
+		p.Title = "A session of Gamma"
 	}
 	return p
 }
@@ -221,6 +222,8 @@ func (b *pageBuilder) finish(price session.Price, entries []transcript.Entry) {
 		}
 		b.arrival(a).Note = note
 	}
+	u := b.sums.usage
+	b.page.In, b.page.Cached, b.page.Out = u.Input, u.Cached, u.Output
 	if price != (session.Price{}) {
 		b.page.Cost = fmt.Sprintf("$%.4f", price.Of(b.sums.usage))
 	}
@@ -266,9 +269,11 @@ func (b *pageBuilder) entry(e transcript.Entry) {
 	case *transcript.ModelChange:
 		b.add("rule", "model "+shortModel(x.Model)+", before: "+shortModel(x.From), "")
 	case *transcript.Compact:
+		b.sums.add(x.Usage)
 		b.add("rule", fmt.Sprintf("compacted (%s): %d → %d tokens", x.Why, x.Before, x.After), "")
 		b.add("facts", "summary of what went before", x.Summary)
 	case *transcript.CompactFailed:
+		b.sums.add(x.Usage)
 		b.add("rule", "not compacted: "+x.Reason+detail(x.Detail), "")
 	case *transcript.Facts:
 		b.add("facts", "told to the model: "+string(x.Part), x.Text)
@@ -279,6 +284,8 @@ func (b *pageBuilder) entry(e transcript.Entry) {
 	case *transcript.Request:
 		if x.Break != "" {
 			b.page.Breaks++
+		}
+		if x.Break != "" && x.Break != "compaction" { // which stands there already, and is no fault
 			b.add("fail", "the request doesn't extend the one before it, so the provider's cache is lost: "+x.Break, "")
 		}
 	case *transcript.Ask:
@@ -386,7 +393,6 @@ func (b *pageBuilder) asked(x *transcript.Ask) {
 func (b *pageBuilder) answered(x *transcript.Answer) {
 	p := b.page
 	b.sums.answer(x)
-	p.In, p.Cached, p.Out = p.In+x.Usage.Input, p.Cached+x.Usage.Cached, p.Out+x.Usage.Output
 	for _, part := range x.Parts {
 		if part.Type == llm.ThinkingPart && part.Text != "" {
 			b.add("thinking", "thinking", part.Text)
@@ -435,6 +441,7 @@ func (b *pageBuilder) result(x *transcript.Result) {
 		b.add("tasks", "Tasks", "").Tasks = b.tasks(x.Tasks.Items)
 	}
 	if m := x.Message; m != nil {
+		b.page.Blocks = slices.DeleteFunc(b.page.Blocks, func(o *block) bool { return o == n }) // it is shown as what it is
 		b.message(m)
 	}
 }

@@ -39,6 +39,7 @@ type live struct {
 	tools     *toolbox
 	workspace string
 	resumed   bool
+	forked    string      // the session of which this one is a new copy; "" if it is none
 	env       session.Env // Now and Facts.Date are set for each decision
 	idle      chan struct{}
 	leave     chan struct{}      // the user wants to be gone
@@ -110,6 +111,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 		out.notice(l.model.notice)
 	}
 	if c.Fork != "" {
+		l.forked = id
 		id, err = a.fork(home, id, "")
 	}
 	switch {

@@ -216,11 +216,14 @@ func (o *textOutput) session(s wire.Session) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.id = s.Session
-	verb := "session"
-	if s.Resumed {
+	verb, origin := "session", ""
+	switch {
+	case s.Forked != "":
+		origin = " · a copy of " + s.Forked
+	case s.Resumed:
 		verb = "resumed session"
 	}
-	o.say(dim, "%s %s · %s · %s", verb, s.Session, shortModel(s.Model), s.Workspace)
+	o.say(dim, "%s %s · %s · %s%s", verb, s.Session, shortModel(s.Model), s.Workspace, origin)
 }
 
 // sessionID is the session's, once it is known.

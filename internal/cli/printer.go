@@ -136,10 +136,10 @@ func likeOurs(line string) bool {
 		return false
 	}
 	first, _ := utf8.DecodeRuneInString(line)
-	if strings.ContainsRune("✓✗?!…▸»☑☒▶↻⊘☐─━┄│→·", first) {
+	if strings.ContainsRune("✓✗?!…▸»☑☒▶⏸↻◷⊘☐─━┄│╭├╰→·", first) {
 		return true
 	}
-	for _, word := range []string{"gamma:", "session 0", "resumed session 0", "resumed by ", "user:", "waiting for you", "answer with:", "go on with:",
+	for _, word := range []string{"gamma:", "session 0", "resumed session 0", "run 0", "resumed run 0", "resumed by ", "user:", "waiting for you", "answer with:", "go on with:",
 		"stopped by you", "stopped after ", "stopped when ", "stopped at ", "stopped ·", "the last run ", "the run was ended", "the model stopped",
 		"the answer was cut", "what now", "done ·", "needs_human ·", "denied ·", "limit ·", "incomplete ·", "error ·", "locked ·"} {
 		if len(line) >= len(word) && strings.EqualFold(line[:len(word)], word) {

@@ -205,9 +205,17 @@ func (c sessionRewind) report(a *app, id string, r *session.Rewind, done []strin
 	if !r.To.IsZero() {
 		where = "behind entry " + r.To.String()
 	}
-	fmt.Fprintf(&b, "%d entries left; the conversation goes on %s with: %s exec --resume %s \"…\"\n", r.Left, where, program(), id)
+	fmt.Fprintf(&b, "%s out of the conversation now (the log keeps what was said); it goes on %s with: %s exec --resume %s \"…\"\n", outOf(r.Left), where, program(), id)
 	_, err := io.WriteString(a.stdout, printable(b.String()))
 	return err
+}
+
+// outOf counts entries that are no longer part of the conversation.
+func outOf(n int) string {
+	if n == 1 {
+		return "1 entry is"
+	}
+	return fmt.Sprintf("%d entries are", n)
 }
 
 // sessionFork is gamma session fork.

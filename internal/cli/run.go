@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ import (
 type runCmd struct {
 	Workflow  string   `arg:"" optional:"" help:"Name of the workflow (gamma run --list)."`
 	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
-	Input     string   `placeholder:"JSON" help:"The input."`
+	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
 	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
@@ -53,17 +54,22 @@ func (c *runCmd) Run(a *app) error {
 	if c.List {
 		return a.listWorkflows(c.JSON)
 	}
-	if c.Resume != "" && (c.Workflow != "" || c.Input != "" || c.InputFile != "" || c.Detach) {
+	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
+	return r.failed(c.carry(a, r))
+}
+
+// carry starts the run, or finds it, and carries it out.
+func (c *runCmd) carry(a *app, r *flowing) error {
+	if c.Resume != "" && (c.Workflow != "" || c.Input != nil || c.InputFile != "" || c.Detach) {
 		return usagef("--resume goes on with a run that has its workflow and input already")
 	}
 	if c.Resume == "" && c.Workflow == "" {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
 	catchPipe()
-	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
 	db, life, err := a.openRuns()
 	if err != nil {
-		return r.failed(err)
+		return err
 	}
 	defer db.Close()
 	defer life.Close()
@@ -72,18 +78,15 @@ func (c *runCmd) Run(a *app) error {
 	conf.Observe = r.observe
 	r.host = host.NewRuns(conf)
 	if err := r.prepare(c); err != nil {
-		return r.failed(err)
+		return err
 	}
 	if c.Detach {
 		a.code = exitDone
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
 			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
-		return nil
+		return r.broken(false)
 	}
-	if err := r.drive(); err != nil {
-		return r.failed(err)
-	}
-	return nil
+	return r.drive()
 }
 
 // flowing is a run that this process carries out.
@@ -96,15 +99,30 @@ type flowing struct {
 	info  store.Info
 	graph *workflow.Graph
 	in    *bufio.Reader // of the terminal, once it was asked
+	seq   int64         // the newest commit that was printed
 }
 
-// failed ends a command whose run couldn't be carried on.
+// failed ends a command whose run couldn't be carried on. Who reads JSON gets a
+// result whatever has happened.
 func (r *flowing) failed(err error) error {
-	if r.out.json && codeOf(err) != exitUsage {
+	if err != nil && r.out.json && !r.out.ended {
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: "error",
 			Error: &wire.Error{Message: err.Error()}}, "")
 	}
 	return err
+}
+
+// broken is the error of an output that nobody can read any more.
+func (r *flowing) broken(ended bool) error {
+	if r.out.failed == nil {
+		return nil
+	}
+	r.app.code = exitError
+	next := "go on with: " + program() + " run --resume " + r.id
+	if ended {
+		next = "the run has ended, and what it did is kept: " + program() + " runs show " + r.id
+	}
+	return fmt.Errorf("standard output can't be written any more (%w); %s", bare(r.out.failed), next)
 }
 
 // prepare starts the run, or finds the one to go on with.
@@ -128,7 +146,12 @@ func (r *flowing) prepare(c *runCmd) error {
 		return err
 	}
 	r.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: r.id, Workflow: info.Workflow, Session: info.Session,
-		Workspace: info.Workspace, Resumed: c.Resume != ""})
+		Workspace: info.Workspace, Resumed: c.Resume != ""}, r.graph)
+	if c.Resume != "" {
+		if err := r.past(); err != nil {
+			return err
+		}
+	}
 	if c.Resume == "" || info.Status != flow.Waiting && info.Status != flow.Parked {
 		return nil
 	}
@@ -140,7 +163,7 @@ func (r *flowing) prepare(c *runCmd) error {
 
 // person names who gives commands here.
 func (a *app) person() string {
-	name := a.env("USER")
+	name := strings.TrimSpace(firstLine(single(strings.ToValidUTF8(a.env("USER"), "\uFFFD")), 64))
 	if name == "" {
 		name = "user"
 	}
@@ -187,7 +210,7 @@ func (r *flowing) start(c *runCmd) error {
 // input is the run's input as JSON.
 func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) {
 	given := 0
-	for _, is := range []bool{len(c.Task) > 0, c.Input != "", c.InputFile != ""} {
+	for _, is := range []bool{len(c.Task) > 0, c.Input != nil, c.InputFile != ""} {
 		if is {
 			given++
 		}
@@ -195,7 +218,8 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 	if given > 1 {
 		return nil, usagef("give one of: a task in words, --input, --input-file")
 	}
-	raw, from := []byte(c.Input), "--input"
+	var raw []byte
+	from := "--input"
 	switch {
 	case len(c.Task) > 0:
 		task := strings.Join(c.Task, " ")
@@ -213,8 +237,13 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 			return nil, usagef("--input-file: %v", err)
 		}
 		raw, from = b, c.InputFile
-	case c.Input == "":
+	case c.Input == nil:
 		return emptyInput(def), nil
+	default:
+		raw = []byte(*c.Input)
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil, usagef("%s: it is empty, which is no JSON", from)
 	}
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {
@@ -234,8 +263,15 @@ func emptyInput(def *workflow.Definition) workflow.JSON {
 	return workflow.JSON("null")
 }
 
-// observe prints what a commit says.
+// observe prints a commit of this process, after those that were made in
+// between without a claim: answers and timers.
 func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
+	if r.seq+1 < c.Next.Seq {
+		if err := r.more(c.Next.Seq - 1); err != nil {
+			r.out.notice("%v", err)
+		}
+	}
+	r.seq = c.Next.Seq
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 
@@ -244,15 +280,25 @@ func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 func (r *flowing) drive() error {
 	ctx, stop := r.interruptible()
 	defer stop()
+	quiet := context.AfterFunc(ctx, func() { r.out.says("parking the run; Ctrl-C again leaves at once") })
+	defer quiet()
+	still := r.out.live("Ctrl-C parks it")
+	defer still()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
 			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
 		})
+		if err != nil && ctx.Err() != nil { // interrupted before it was claimed
+			run, _, err = r.db.Load(r.app.ctx, r.id)
+		}
+		if err == nil {
+			err = r.more(0)
+		}
 		if err != nil {
 			return err
 		}
 		asked := run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != ""
-		if ctx.Err() == nil && asked && r.app.interactive() && !r.out.json {
+		if ctx.Err() == nil && asked && !r.out.json {
 			if err := r.ask(ctx, run); err == nil {
 				continue
 			} else if !errors.Is(err, errNoAnswer) {
@@ -273,6 +319,8 @@ func (r *flowing) interruptible() (context.Context, func()) {
 		select {
 		case <-r.out.broken:
 			stop()
+		case <-ctx.Done():
+			stop() // the next signal ends the process at once
 		case <-end:
 		}
 	}()
@@ -296,11 +344,7 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
 	r.out.result(res, hint)
-	if r.out.failed != nil {
-		r.app.code = exitError
-		return fmt.Errorf("standard output can't be written any more (%v); go on with: %s run --resume %s", r.out.failed, program(), r.id)
-	}
-	return nil
+	return r.broken(run.Status.Ended())
 }
 
 // outcome is the exit code, and what to do next.

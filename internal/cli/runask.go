@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/wire"
 	"github.com/gamma-harness/gamma/workflow"
 )
 
@@ -27,20 +28,35 @@ func (a *app) interactive() bool {
 	return ok && columns(in) > 0 && widthOf(a.stderr) > 0
 }
 
-// ask asks for the answer that a run waits for and gives it.
+// ask shows what a run waits for, asks for it on the terminal and gives the
+// answer. errNoAnswer: nobody sits there, or nobody gave one.
 func (r *flowing) ask(ctx context.Context, run *flow.Run) error {
 	d, err := r.db.Decision(ctx, run.Open.Decision)
 	if err != nil {
 		return fmt.Errorf("run %s: decision: %w", r.id, err)
 	}
 	n := r.graph.Node(run.Open.Node)
+	if n == nil {
+		return fmt.Errorf("run %s: its definition has no node %s", r.id, run.Open.Node)
+	}
+	q, err := questionOf(json.RawMessage(d.Request), choicesOf(n), time.Time{})
+	if err != nil {
+		return fmt.Errorf("run %s: node %s: %w", r.id, n.ID, err)
+	}
+	r.out.question(run.Open.Decision, q)
+	if !r.app.interactive() {
+		return errNoAnswer
+	}
+	r.out.still()
+	defer r.out.again()
 	if run.Wake > 0 {
+		r.out.notice("without an answer the default is taken at %s", time.UnixMilli(run.Wake).Format("15:04:05"))
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadline(ctx, time.UnixMilli(run.Wake))
 		defer stop()
 	}
 	for {
-		a, err := r.read(ctx, n, d.Request)
+		a, err := r.read(ctx, n)
 		if err != nil {
 			if run.Wake > 0 && time.Now().UnixMilli() >= run.Wake {
 				return r.host.Tick(r.app.ctx) // the default answers
@@ -60,8 +76,19 @@ func (r *flowing) ask(ctx context.Context, run *flow.Run) error {
 	}
 }
 
+// choicesOf are the answers that a node takes; none if it is a checkpoint.
+func choicesOf(n *workflow.Node) []wire.RunChoice {
+	var out []wire.RunChoice
+	if n != nil && n.HumanDecision != nil {
+		for _, c := range n.HumanDecision.Choices {
+			out = append(out, wire.RunChoice(c))
+		}
+	}
+	return out
+}
+
 // read asks and waits for the answer.
-func (r *flowing) read(ctx context.Context, n *workflow.Node, request workflow.JSON) (flow.Answer, error) {
+func (r *flowing) read(ctx context.Context, n *workflow.Node) (flow.Answer, error) {
 	type result struct {
 		a   flow.Answer
 		err error
@@ -72,36 +99,26 @@ func (r *flowing) read(ctx context.Context, n *workflow.Node, request workflow.J
 	in := r.in
 	c := make(chan result, 1)
 	go func() { // reading a terminal can't be cancelled: the goroutine ends with the process
-		a, err := askPerson(in, r.out.stderr, n, request)
+		a, err := askPerson(in, r.out.stderr, n)
 		c <- result{a, err}
 	}()
 	select {
 	case got := <-c:
 		return got.a, got.err
 	case <-ctx.Done():
+		fmt.Fprintln(r.out.stderr) // ends the line of the prompt
 		return flow.Answer{}, errNoAnswer
 	}
 }
 
-// askPerson shows a request and reads the answer. errNoAnswer: the input
-// ended.
-func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node, raw workflow.JSON) (flow.Answer, error) {
-	var req workflow.Request
-	if err := json.Unmarshal(raw, &req); err != nil {
-		return flow.Answer{}, fmt.Errorf("node %s: request: %w", n.ID, err)
-	}
-	fmt.Fprintln(out, "\n? "+oneLine(printable(req.Title), 500))
-	if req.Text != "" { // may be a model's words: none of them looks like a choice
-		fmt.Fprintln(out, barred(req.Text, 0))
-	}
+// askPerson reads the answer to a question that is shown. errNoAnswer: the
+// input ended.
+func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, error) {
 	if n.HumanDecision == nil {
 		return askValue(in, out, n)
 	}
-	for i, c := range n.HumanDecision.Choices {
-		fmt.Fprintf(out, "  %d  %s\n", i+1, oneLine(printable(c.Label), 200))
-	}
 	for {
-		text, err := askLine(in, out, fmt.Sprintf("1-%d: ", len(n.HumanDecision.Choices)))
+		text, err := askLine(in, out, fmt.Sprintf("  Your choice, 1-%d: ", len(n.HumanDecision.Choices)))
 		if err != nil {
 			return flow.Answer{}, err
 		}
@@ -111,13 +128,13 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node, raw workflow.J
 			}
 			a := flow.Answer{Choice: c.Key}
 			if c.Prompt != "" {
-				if a.Text, err = askLine(in, out, oneLine(printable(c.Prompt), 500)+" "); err != nil {
+				if a.Text, err = askLine(in, out, "  "+oneLine(printable(c.Prompt), 500)+" "); err != nil {
 					return a, err
 				}
 			}
 			return a, nil
 		}
-		fmt.Fprintf(out, "That is none of them.\n")
+		fmt.Fprintln(out, "  That is none of them.")
 	}
 }
 
@@ -126,9 +143,9 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node, raw workflow.J
 func askValue(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, error) {
 	schema := n.Expect().Schema
 	words := len(schema) == 0 || string(schema) == `{"type":"string"}`
-	hint := "JSON: "
+	hint := "  JSON: "
 	if words {
-		hint = "> "
+		hint = "  > "
 	}
 	for {
 		text, err := askLine(in, out, hint)
@@ -142,7 +159,7 @@ func askValue(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, e
 		if json.Valid([]byte(text)) {
 			return flow.Answer{Value: workflow.JSON(text)}, nil
 		}
-		fmt.Fprintln(out, "That is no JSON.")
+		fmt.Fprintln(out, "  That is no JSON.")
 	}
 }
 

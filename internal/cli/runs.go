@@ -64,13 +64,22 @@ func findRun(ctx context.Context, db store.Store, text string) (string, error) {
 
 // onRun opens the database and finds a run.
 func (a *app) onRun(text string, f func(*host.Runs, string) error) error {
-	return a.withRuns(func(h *host.Runs) error {
+	return a.withRuns(a.named(text, f))
+}
+
+// readRun opens the database for reading and finds a run.
+func (a *app) readRun(text string, f func(*host.Runs, string) error) error {
+	return a.readRuns(a.named(text, f))
+}
+
+func (a *app) named(text string, f func(*host.Runs, string) error) func(*host.Runs) error {
+	return func(h *host.Runs) error {
 		id, err := findRun(a.ctx, h.Store, text)
 		if err != nil {
 			return err
 		}
 		return f(h, id)
-	})
+	}
 }
 
 // statusOf is how a run stands, for people.
@@ -102,7 +111,7 @@ func (runsList) Help() string {
 
 // Run lists runs.
 func (c *runsList) Run(a *app) error {
-	return a.withRuns(func(h *host.Runs) error {
+	return a.readRuns(func(h *host.Runs) error {
 		limit := 30
 		if c.All {
 			limit = 0
@@ -114,19 +123,31 @@ func (c *runsList) Run(a *app) error {
 		if len(list) == 0 && !c.JSON {
 			fmt.Fprintln(a.stderr, "There is no run yet; start one with gamma run.")
 		}
+		if !c.JSON {
+			return a.runTable(list)
+		}
 		for _, i := range list {
-			if c.JSON {
-				err = jsonLine(a.stdout, infoLine(i))
-			} else {
-				_, err = fmt.Fprintf(a.stdout, "%s  %s  %-16s %s  %s\n", i.ID, when(time.UnixMilli(i.Created), time.Now()), i.Workflow,
-					statusOf(i), printable(firstLine(i.Title, 60)))
-			}
-			if err != nil {
+			if err := jsonLine(a.stdout, infoLine(i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// runTable prints runs for people. On a terminal each has one line; the ids are
+// whole, since people copy them.
+func (a *app) runTable(list []store.Info) error {
+	var rows [][]string
+	for _, i := range list {
+		rows = append(rows, []string{i.ID, when(time.UnixMilli(i.Created), time.Now()), i.Workflow, statusOf(i), firstLine(i.Title, 60)})
+	}
+	return printTable(a.stdout, runColumns(), rows)
+}
+
+// runColumns are those of id, time, workflow, status and title.
+func runColumns() []column {
+	return []column{{}, {drop: 3}, {least: 8, drop: 4}, {least: 10, drop: 5}, {least: 8, drop: 2}}
 }
 
 // runLine is a run in gamma runs list --json.

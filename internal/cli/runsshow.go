@@ -24,12 +24,12 @@ Example:
 
 // Run shows a run.
 func (c *runsShow) Run(a *app) error {
-	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
 		s, err := a.reading(h, id, c.JSON)
 		if err != nil {
 			return err
 		}
-		if err := s.more(); err != nil {
+		if err := s.more(0); err != nil {
 			return err
 		}
 		return s.end()
@@ -52,17 +52,19 @@ Example:
 // Run follows a run.
 func (c *runsWatch) Run(a *app) error {
 	catchPipe()
-	return a.onRun(c.ID, func(h *host.Runs, id string) error {
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
 		s, err := a.reading(h, id, c.JSON)
 		if err != nil {
 			return err
 		}
 		ctx, stop := s.interruptible()
 		defer stop()
+		still := s.out.live("Ctrl-C stops watching; the run goes on")
+		defer still()
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
-			if err := s.more(); err != nil {
+			if err := s.more(0); err != nil {
 				return err
 			}
 			over, err := s.over()
@@ -86,10 +88,7 @@ func (c *runsWatch) Run(a *app) error {
 const watchEvery = 200 * time.Millisecond
 
 // reader is a run that is read, not carried out.
-type reader struct {
-	flowing
-	seq int64 // the newest commit that was printed
-}
+type reader struct{ flowing }
 
 // reading begins to read a run.
 func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
@@ -102,33 +101,8 @@ func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
 		return nil, err
 	}
 	s := &reader{flowing: flowing{app: a, db: h.Store, host: h, out: newRunPrinter(a, asJSON), id: id, info: info, graph: g}}
-	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: id, Workflow: info.Workflow, Session: info.Session, Workspace: info.Workspace})
+	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: id, Workflow: info.Workflow, Session: info.Session, Workspace: info.Workspace}, g)
 	return s, nil
-}
-
-// more prints what has happened since.
-func (s *reader) more() error {
-	for {
-		log, err := s.db.Log(s.app.ctx, s.id, s.seq, 500)
-		if err != nil || len(log) == 0 {
-			return err
-		}
-		for _, e := range log {
-			var request []byte
-			for _, f := range e.Facts {
-				if f.Kind != flow.KindAsked {
-					continue
-				}
-				d, err := s.db.Decision(s.app.ctx, f.Decision)
-				if err != nil {
-					return fmt.Errorf("run %s: decision %s: %w", s.id, f.Decision, err)
-				}
-				request = d.Request
-			}
-			s.out.events(runEvents(s.graph, s.id, e, request))
-			s.seq = e.Seq
-		}
-	}
 }
 
 // over reports whether only a person can go on with the run.

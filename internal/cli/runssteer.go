@@ -73,7 +73,7 @@ func (c *runsCancel) Run(a *app) error {
 func (a *app) steer(text, done string, ev func() flow.Event) error {
 	return a.onRun(text, func(h *host.Runs, id string) error {
 		if err := h.Send(a.ctx, id, ev()); err != nil {
-			return err
+			return refusal(err)
 		}
 		_, info, err := h.Store.Load(a.ctx, id)
 		if err != nil {
@@ -82,6 +82,16 @@ func (a *app) steer(text, done string, ev func() flow.Event) error {
 		_, err = fmt.Fprintf(a.stdout, "%s  %s · now %s\n", id, done, statusOf(info))
 		return err
 	})
+}
+
+// refusal is an error in one line, if a run refused something: who did what
+// before stands in it, under a name that somebody chose.
+func refusal(err error) error {
+	var refused *flow.Refusal
+	if errors.As(err, &refused) {
+		return errors.New(single(err.Error()))
+	}
+	return err
 }
 
 type runsAnswer struct {
@@ -136,9 +146,9 @@ func (c *runsAnswer) Run(a *app) error {
 		if err := h.Send(a.ctx, id, ans); err != nil {
 			var refused *flow.Refusal
 			if errors.As(err, &refused) && refused.Code == "invalid" {
-				return usageError{err}
+				return usageError{refusal(err)}
 			}
-			return err
+			return refusal(err)
 		}
 		_, err = fmt.Fprintf(a.stdout, "%s  answered; go on with: %s run --resume %s\n", id, program(), id)
 		return err
@@ -179,7 +189,7 @@ type runsExport struct {
 
 // Help is the long help.
 func (runsExport) Help() string {
-	return `Writes a run as JSON lines: the run with its definition and input first, then each commit with its facts and output. What a run does after the export isn't in it.
+	return `Writes a run as JSON lines: the run with its definition and input first, then each commit with its facts and output; what it asks of a person and what was answered follow it. What a run does after the export isn't in it.
 
 Example:
   gamma runs export last -o run.jsonl`
@@ -207,9 +217,29 @@ type exportedCommit struct {
 	Receipt json.RawMessage `json:"receipt,omitempty"`
 }
 
+// exportedDecision follows the commit that asks.
+type exportedDecision struct {
+	Type     string          `json:"type"` // decision
+	Seq      int64           `json:"seq"`
+	Decision string          `json:"decision"`
+	Node     string          `json:"node"`
+	Request  json.RawMessage `json:"request"`
+}
+
+// exportedAnswer follows the commit that has the answer.
+type exportedAnswer struct {
+	Type     string          `json:"type"` // answer
+	Seq      int64           `json:"seq"`
+	Decision string          `json:"decision"`
+	Choice   string          `json:"choice,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
+	By       string          `json:"by"`
+	Time     time.Time       `json:"time"`
+}
+
 // Run exports a run.
 func (c *runsExport) Run(a *app) error {
-	return a.onRun(c.ID, func(h *host.Runs, id string) (err error) {
+	return a.readRun(c.ID, func(h *host.Runs, id string) (err error) {
 		to := a.stdout
 		if c.Out != "" {
 			f, err := os.OpenFile(inFolder(a.cwd, c.Out), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -253,11 +283,37 @@ func exportRun(a *app, db store.Store, id string, to io.Writer) error {
 			if err := jsonLine(to, line); err != nil {
 				return err
 			}
+			if err := exportQuestions(a, db, to, e); err != nil {
+				return fmt.Errorf("run %s: %w", id, err)
+			}
 		}
 		if len(log) == 0 {
 			return fmt.Errorf("run %s: commit %d is missing", id, seq+1)
 		}
 		seq = log[len(log)-1].Seq
+	}
+	return nil
+}
+
+// exportQuestions writes what a commit asks of a person, and the answer that it
+// has.
+func exportQuestions(a *app, db store.Store, to io.Writer, e store.Event) error {
+	for _, f := range e.Facts {
+		if f.Kind != flow.KindAsked && f.Kind != flow.KindAnswered {
+			continue
+		}
+		d, err := db.Decision(a.ctx, f.Decision)
+		if err != nil {
+			return fmt.Errorf("decision %s: %w", f.Decision, err)
+		}
+		if f.Kind == flow.KindAsked {
+			err = jsonLine(to, exportedDecision{"decision", e.Seq, d.ID, f.Node, json.RawMessage(d.Request)})
+		} else {
+			err = jsonLine(to, exportedAnswer{"answer", e.Seq, d.ID, d.Choice, json.RawMessage(d.Answer), d.By, time.UnixMilli(d.At).UTC()})
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

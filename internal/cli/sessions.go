@@ -63,7 +63,7 @@ type listed struct {
 	Label     string    `json:"label,omitempty"`
 	Prompt    string    `json:"prompt"`
 	Status    string    `json:"status"`            // how the newest run ended, as in gamma exec --json; or aborted, interrupted, running, new, damaged
-	Waiting   string    `json:"waiting,omitempty"` // of needs_human: for what
+	Waiting   string    `json:"waiting,omitempty"` // of needs_human: for what; of running: approval, if a call waits for a person
 	InUseBy   int       `json:"inUseBy,omitempty"` // pid
 	Error     string    `json:"error,omitempty"`
 }

@@ -119,11 +119,13 @@ func (s *showing) entry(e transcript.Entry) {
 	case *transcript.ModelChange:
 		s.say(dim, "── model %s; before: %s; %d of its own items left out", shortModel(b.Model), shortModel(b.From), b.Dropped)
 	case *transcript.Compact:
+		s.sums.add(b.Usage)
 		s.say(dim, "── compacted (%s): %d → %d tokens", b.Why, b.Before, b.After)
 		if s.full {
 			s.told(transcript.CompactMessages(b, s.hide.mark)...)
 		}
 	case *transcript.CompactFailed:
+		s.sums.add(b.Usage)
 		s.say(yellow, "── not compacted: %s%s", string(b.Reason), detail(b.Detail))
 	case *transcript.Abort:
 		s.say(yellow, "── aborted by %s%s%s", b.By, detail(b.Cause), detail(b.Why))
@@ -268,7 +270,7 @@ func (s *showing) told(ms ...llm.Message) {
 			body = body[:i]
 		}
 		name, _, _ := strings.Cut(tag, " mark=")
-		s.say(dim, "  · told: %s: %s", strings.ReplaceAll(name, `"`, ""), oneLine(s.hide.text(body), 200))
+		s.say(dim, "  · told: %s: %s", strings.ReplaceAll(name, `"`, ""), oneLine(s.hide.text(body), s.room(200)-len(name)))
 	}
 }
 

@@ -47,9 +47,7 @@ func (c sessionDu) Run(a *app) error {
 	}
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
-	if !c.JSON {
-		fmt.Fprintf(a.stdout, "%-36s  %11s  %11s  %11s  %11s  %11s\n", "SESSION", "TOTAL", "TRANSCRIPT", "BLOBS", "OUTPUTS", "FILES")
-	}
+	rows := [][]string{{"SESSION", "TOTAL", "TRANSCRIPT", "BLOBS", "OUTPUTS", "FILES"}}
 	var errs []error
 	var all int64
 	for _, id := range ids {
@@ -63,10 +61,13 @@ func (c sessionDu) Run(a *app) error {
 			errs = append(errs, enc.Encode(used{id, u.Total(), u.Transcript, u.Blobs, u.Spills, u.Files}))
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%-36s  %11s  %11s  %11s  %11s  %11s\n", id, size(u.Total()), size(u.Transcript), size(u.Blobs), size(u.Spills), size(u.Files))
+		rows = append(rows, []string{id, size(u.Total()), size(u.Transcript), size(u.Blobs), size(u.Spills), size(u.Files)})
 	}
-	if !c.JSON && len(ids) > 1 {
-		fmt.Fprintf(a.stdout, "%-36s  %11s\n", fmt.Sprintf("%d sessions", len(ids)), size(all))
+	if !c.JSON {
+		if len(ids) > 1 {
+			rows = append(rows, []string{fmt.Sprintf("%d sessions", len(ids)), size(all), "", "", "", ""})
+		}
+		errs = append(errs, printTable(a.stdout, []column{{}, {right: true}, {right: true, drop: 2}, {right: true, drop: 1}, {right: true, drop: 3}, {right: true, drop: 1}}, rows))
 	}
 	return errors.Join(errs...)
 }

@@ -16,15 +16,15 @@ import (
 // standing is how a session stands, as far as the end of its log tells.
 type standing struct {
 	status string // for programs: done, needs_human, limit, incomplete, error, aborted, interrupted, running, new or damaged
-	note   string // what a person is asked for: decision, unsafe or input
+	note   string // what a person is asked for: decision, unsafe or input; approval, while it runs
 }
 
 // text is the standing for people.
 func (s standing) text() string {
-	switch s.status {
-	case "needs_human":
+	switch {
+	case s.status == "needs_human", s.status == "running" && s.note != "":
 		return "waiting" + detail(s.note)
-	case "aborted":
+	case s.status == "aborted":
 		return "stopped"
 	}
 	return s.status
@@ -45,8 +45,11 @@ func standingOf(home *disk.Home, i disk.Info) standing {
 		if s.status == elsewhere {
 			s = standingAfterMove(home, i.ID)
 		}
-		if s.status == "interrupted" && i.Locked != nil {
+		switch {
+		case s.status == "interrupted" && i.Locked != nil:
 			s.status = "running"
+		case s.status == "interrupted": // nobody is there who could be answered
+			s.note = ""
 		}
 		if found || len(log.Entries) < n {
 			return s
@@ -80,8 +83,17 @@ func standingAfterMove(home *disk.Home, id string) standing {
 // to a run.
 func standingIn(entries []transcript.Entry) (standing, bool) {
 	waits := false // a person's words that no run has taken
+	inRun := false
+	note := "" // approval, if a call waits for a person
+	answered := map[string]bool{}
 	for at, e := range slices.Backward(entries) {
 		switch b := e.Body.(type) {
+		case *transcript.Approval:
+			answered[b.Call] = true
+		case *transcript.Ask:
+			if !answered[b.Call] {
+				note = "approval"
+			}
 		case *transcript.Arrive:
 			waits = waits || b.Human
 		case *transcript.Leaf:
@@ -94,33 +106,48 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 			if b.For == "" {
 				return standing{status: "interrupted"}, true
 			}
-		case *transcript.Deliver, *transcript.Resume, *transcript.Answer,
-			*transcript.Intent, *transcript.Result, *transcript.Abort:
-			return standing{status: "interrupted"}, true
+		case *transcript.Intent:
+			answered[b.Call], inRun = true, true
+		case *transcript.Result:
+			answered[b.Call], inRun = true, true
+		case *transcript.Deliver, *transcript.Resume, *transcript.Answer, *transcript.Abort:
+			return standing{status: "interrupted", note: note}, true
 		case *transcript.Settled:
 			if waits || b.More {
 				return standing{status: "interrupted"}, true
 			}
-			return settledAs(endOf(b, entries[:at])), true
+			run, whole := endOf(b, entries[:at])
+			s := settledAs(run)
+			return s, whole || s.status != "done" // else a call may have been denied
 		}
 	}
-	if waits {
-		return standing{status: "interrupted"}, false
+	if waits || inRun {
+		return standing{status: "interrupted", note: note}, false
 	}
 	return standing{status: "new"}, false
 }
 
 // endOf is what the log's end tells of a run that has settled. before is what
-// stands in front of it; a yield is close to it.
-func endOf(b *transcript.Settled, before []transcript.Entry) *session.Run {
+// stands in front of it; a yield is close to it. False: the run's begin isn't
+// there.
+func endOf(b *transcript.Settled, before []transcript.Entry) (*session.Run, bool) {
 	run := &session.Run{Reason: b.Reason}
 	for _, e := range slices.Backward(before) {
-		if r, ok := e.Body.(*transcript.Result); ok && r.Message != nil && r.Message.Block {
-			run.Yield = r.Message
-			break
+		switch b := e.Body.(type) {
+		case *transcript.Result:
+			if b.Message != nil && b.Message.Block && run.Yield == nil {
+				run.Yield = b.Message
+			}
+			if b.Denied != "" {
+				run.Denials = append(run.Denials, session.Denial{})
+			}
+		case *transcript.Deliver:
+			if b.Run.IsZero() {
+				return run, true
+			}
 		}
 	}
-	return run
+	return run, false
 }
 
 // settledAs is the standing behind a run that has settled.

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +80,11 @@ func (a *app) openRuns() (*store.SQLite, *host.Life, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := store.OpenSQLite(a.ctx, filepath.Join(home.Dir(), "gamma.db"))
+	path, err := runsFile(home.Dir())
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.OpenSQLite(a.ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,6 +94,61 @@ func (a *app) openRuns() (*store.SQLite, *host.Life, error) {
 		return nil, nil, err
 	}
 	return db, life, nil
+}
+
+// runsFile is the database's path. Opening what isn't a file could wait for
+// ever.
+func runsFile(home string) (string, error) {
+	path := filepath.Join(home, "gamma.db")
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if err == nil && !info.Mode().IsRegular() {
+			return "", fmt.Errorf("database %s: it is %s and no file: move it away, or choose another data directory (GAMMA_HOME)", name, kindOfFile(info.Mode()))
+		}
+	}
+	return path, nil
+}
+
+func kindOfFile(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+// readRuns opens the database for a command that only reads. It does so, too,
+// where nothing can be written: a read-only file system, another user's data,
+// a full disk.
+func (a *app) readRuns(f func(*host.Runs) error) error {
+	dir, err := a.homeDir()
+	if err != nil {
+		return err
+	}
+	path, err := runsFile(dir)
+	if err != nil {
+		return err
+	}
+	var db *store.SQLite
+	if _, err = a.home(); err == nil {
+		db, err = store.OpenSQLite(a.ctx, path)
+	}
+	if err != nil {
+		readable, err2 := store.OpenReadOnly(a.ctx, path)
+		if err2 != nil {
+			return err
+		}
+		db = readable
+	}
+	defer db.Close()
+	return f(host.NewRuns(host.Config{Store: db, Find: findStored}))
 }
 
 // withRuns opens the database for a command.

@@ -41,6 +41,12 @@ func TestE47_BC40_ApprovalsOfARunningSession(t *testing.T) {
 	fake := p.provider(fakeprovider.Responses, asking, fakeprovider.Options{})
 	r := p.start("--ask", "always", "--wait", "go")
 	id, list := p.waiting(3)
+	if r := p.run("session", "list", "--json"); !strings.Contains(r.stdout, `"status":"running","waiting":"approval"`) {
+		t.Errorf("listed: %s", r.stdout)
+	}
+	if r := p.run("session", "list"); !strings.Contains(r.stdout, "  waiting (approval)  ") {
+		t.Errorf("listed: %s", r.stdout)
+	}
 	answer := func(code int, says string, args ...string) {
 		t.Helper()
 		got := p.run(append([]string{"approve", id}, args...)...)

@@ -42,6 +42,13 @@ func TestC6_BashCompletion(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.home, "config.yaml"), []byte("models: {lab/one: {window: 9}, 'a b/$(touch x)': {window: 9}}\nproviders: {lab: {api: chat, baseURL: http://x/v1}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if got := p.completes("runs", "show", ""); got != "" {
+		t.Errorf("without a run: %q", got)
+	}
+	if r := p.run("run", "fix-loop", "--detach"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	run := p.runID()
 	for _, c := range []struct {
 		words string
 		want  string
@@ -53,6 +60,21 @@ func TestC6_BashCompletion(t *testing.T) {
 		{"session show la", "last"},
 		{"exec --resume " + id[:8], id},
 		{"exec --resume = " + id[:8], id},
+		{"exec --fork " + id[:8], id},
+		{"session du " + id[:8], id},
+		{"session rm la", "last"},
+		{"run fix", "fix-loop"},
+		{"run del", "delay-retry"},
+		{"run fix-loop ", ""},
+		{"run --resume " + run[:9], run},
+		{"run --resume = " + run[:9], run},
+		{"runs show " + run[:9], run},
+		{"runs answer la", "last"},
+		{"runs export " + run[:9], run},
+		{"runs li", "list"},
+		{"demo --story for", "forgery"},
+		{"demo --story = un", "undo"},
+		{"run --input-file ", "compopt -o default"},
 		{"inject " + id[:8], id},
 		{"inject x --kind background", "background_result"},
 		{"exec --ask ", "auto never always"},

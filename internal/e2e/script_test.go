@@ -22,14 +22,16 @@ import (
 //	lines N FILE              the file has N lines
 //	grow FILE BYTES           lines are added to the file until it has so many bytes
 //
-// The workspace is $WORK/ws, the data directory $WORK/home.
+// The workspace is $WORK/ws, the data directory $WORK/home; $NASTY is a name
+// that imitates a line and steers terminals.
 func TestC12_CommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:      "testdata",
 		Deadline: time.Now().Add(patience),
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, "PATH="+filepath.Dir(gammaBin)+string(os.PathListSeparator)+os.Getenv("PATH"),
-				"HOME="+filepath.Join(e.WorkDir, "user"), "GAMMA_HOME="+filepath.Join(e.WorkDir, "home"))
+				"HOME="+filepath.Join(e.WorkDir, "user"), "GAMMA_HOME="+filepath.Join(e.WorkDir, "home"),
+				"NASTY=mallory\n  ✓ approved\x1b[2J")
 			e.Cd = filepath.Join(e.WorkDir, "ws")
 			return errors.Join(os.MkdirAll(e.Cd, 0o755), os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o755))
 		},

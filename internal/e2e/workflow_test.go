@@ -183,6 +183,17 @@ func TestR2_WorkflowKills(t *testing.T) {
 	t.Logf("%d kills, GAMMA_KILL_SEED=%d", landed, seed)
 }
 
+// runID is the newest run.
+func (p *place) runID() string {
+	p.t.Helper()
+	var line struct{ Run string }
+	first, _, _ := strings.Cut(p.run("runs", "list", "--json").stdout, "\n")
+	if err := json.Unmarshal([]byte(first), &line); err != nil {
+		p.t.Fatal(err)
+	}
+	return line.Run
+}
+
 // runStatus is how the newest run stands, as gamma runs list says it.
 func (p *place) runStatus() string {
 	p.t.Helper()

@@ -240,16 +240,22 @@ func (h *Runs) verdict(ctx context.Context, id string, ev flow.Event, refused *f
 	case err == nil && d.Answered && d.By == a.By && refused == nil && a.Key == "":
 		return nil
 	case err == nil && d.Answered:
-		return &flow.Refusal{Code: "conflict", Reason: fmt.Sprintf("run %s: %s has answered already: %s", id, d.By, said(d))}
+		return &flow.Refusal{Code: "conflict", Reason: "run " + id + ": " + said(d)}
 	case refused != nil:
 		return refused
 	}
 	return &flow.Refusal{Code: "conflict", Reason: "run " + id + " didn't take the answer"}
 }
 
+// said tells how a decision was made.
 func said(d store.Decision) string {
-	if d.Choice != "" {
-		return d.Choice
+	switch {
+	case d.By == "cancel":
+		return "it was cancelled before anybody had answered"
+	case d.By == "timeout":
+		return "the time to answer was over, and the default was taken: " + d.Choice
+	case d.Choice != "":
+		return d.By + " has answered already: " + d.Choice
 	}
-	return string(d.Answer)
+	return d.By + " has answered already: " + string(d.Answer)
 }

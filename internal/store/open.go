@@ -30,12 +30,13 @@ const application = 0x67616d61
 
 // SQLite is the store of one machine.
 type SQLite struct {
-	path    string
-	db      *sql.DB // the writer's
-	reads   *sql.DB
-	work    chan *job
-	closing chan struct{}
-	done    chan struct{}
+	path     string
+	readOnly bool
+	db       *sql.DB // the writer's
+	reads    *sql.DB
+	work     chan *job
+	closing  chan struct{}
+	done     chan struct{}
 }
 
 // OpenSQLite opens the database, makes it if it isn't there, and brings it
@@ -179,6 +180,9 @@ func (s *SQLite) migrate(ctx context.Context, step string, to int) error {
 
 // Close waits for what was begun and closes the files.
 func (s *SQLite) Close() error {
+	if s.readOnly {
+		return s.closeFiles()
+	}
 	close(s.closing)
 	<-s.done
 	return s.closeFiles()

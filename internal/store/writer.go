@@ -81,6 +81,9 @@ func (w *writer) row(q string, args []any, into ...any) (bool, error) {
 
 // do hands a write to the writer and waits for its end.
 func (s *SQLite) do(ctx context.Context, f func(*writer) error) error {
+	if s.readOnly {
+		return fmt.Errorf("database %s: it was opened to be read only", s.path)
+	}
 	j := &job{f, make(chan error, 1)}
 	select {
 	case <-s.closing:

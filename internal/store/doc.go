@@ -49,7 +49,8 @@
 // PRAGMA user_version is the schema's version, application_id says that the
 // file is ours. An older schema is brought forward one version a transaction,
 // after a copy of the file was made beside it (NAME.v1.backup); a newer one is
-// refused.
+// refused. So is another program's database, and a file that is none, before a
+// byte of it is changed.
 //
 // # Failures
 //

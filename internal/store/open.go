@@ -46,10 +46,13 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 
 func open(ctx context.Context, path string, steps []string) (*SQLite, error) {
 	s := &SQLite{path: path, work: make(chan *job, 2*batchSize), closing: make(chan struct{}), done: make(chan struct{})}
-	if err := touch(path); err != nil {
+	err := foreign(ctx, path)
+	if err == nil {
+		err = touch(path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	var err error
 	if s.db, err = connect(path, 1); err == nil {
 		if err = s.prepare(ctx, steps); err == nil {
 			s.reads, err = connect(path, 4, "query_only(1)")
@@ -118,7 +121,7 @@ func (s *SQLite) prepare(ctx context.Context, steps []string) error {
 	}
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
-		return errors.New("it is another program's database; give gamma its own (GAMMA_HOME)")
+		return errForeign
 	case version < 0:
 		return fmt.Errorf("its schema has the version %d, which none has", version)
 	case version > len(steps):

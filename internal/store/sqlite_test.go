@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 )
@@ -74,6 +76,99 @@ func TestC9_NewerAndForeignDatabasesAreRefused(t *testing.T) {
 	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a file that is none: %v", err)
 	}
+}
+
+// TestC9_ForeignDatabasesAreLeftAsTheyAre: not even the settings of a file that
+// isn't ours are changed.
+func TestC9_ForeignDatabasesAreLeftAsTheyAre(t *testing.T) {
+	for name, stmts := range map[string][]string{
+		"tables":          {"CREATE TABLE theirs(x)"},
+		"application":     {"PRAGMA application_id = 5"},
+		"version":         {"PRAGMA user_version = 1"},
+		"WAL and tables":  {"PRAGMA journal_mode=WAL", "CREATE TABLE theirs(x)"},
+		"the name of run": {"CREATE TABLE run(id TEXT)", "CREATE TABLE event(id TEXT)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "gamma.db")
+			for _, stmt := range stmts {
+				raw(t, path, stmt)
+			}
+			before := contents(t, dir)
+			if s, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another program's database") {
+				t.Errorf("got %v", err)
+				if err == nil {
+					s.Close()
+				}
+			}
+			if d := cmp.Diff(before, contents(t, dir)); d != "" {
+				t.Errorf("the folder has changed (-before +after):\n%.300s", d)
+			}
+		})
+	}
+	t.Run("one that is open", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "gamma.db")
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		for _, stmt := range []string{"PRAGMA journal_mode=WAL", "CREATE TABLE theirs(x)"} {
+			if _, err := db.Exec(stmt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another program's database") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("ours before its first checkpoint", func(t *testing.T) {
+		from, to := filepath.Join(t.TempDir(), "gamma.db"), filepath.Join(t.TempDir(), "gamma.db")
+		s := openTemp(t, from)
+		for _, end := range []string{"", "-wal"} { // as a kill leaves it
+			b, err := os.ReadFile(from + end)
+			if err == nil {
+				err = os.WriteFile(to+end, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Close()
+		openTemp(t, to).Close()
+	})
+	for name, make := range map[string]func(string) error{
+		"a folder": func(p string) error { return os.Mkdir(p, 0o700) },
+		"a pipe":   func(p string) error { return unix.Mkfifo(p, 0o600) },
+		"a text":   func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), "gamma.db")
+		if err := make(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": it is no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// contents are the files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	list, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(f)] = string(b)
+	}
+	return out
 }
 
 func raw(t *testing.T, path, stmt string) {

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //
 //	use NAME [SESSION]      a run of the definition (definitions_test.go), with a session of origin
 //	here · away             the session is live where decisions are made, or isn't
-//	claim [D]               the claim is taken; the lease before it ran out D ago
+//	claim [D [back]]        the claim is taken; the one before was lost D ago, or given back then
 //	visit VERB …            the event comes from somebody without the claim
 //	start JSON · bad TEXT   the input is normalised, or is bad
 //	ok JSON · failed CODE · timedout     a node's result
@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	step TEXT · stop WHY [CAUSE] · submit JSON   an agent step has settled
 //	ask JSON · wait MS · timeout MS      what a checkpoint asks, how long a delay waits, a computed timeout
 //	answer CHOICE [TEXT] · value JSON · model CHOICE · stale CHOICE
-//	pause · resume · escape · cancel · park WHO · unseen · fire
+//	pause · resume · escape · cancel · park WHO [TEXT] · unbegun TEXT · unseen · fire
 //	publish TYPE KEY JSON
 //	tick D                  D passes
 //	crash                   everything but the facts is forgotten
@@ -291,8 +291,8 @@ func (c *conversation) event(verb, rest string) flow.Event {
 	switch verb {
 	case "claim":
 		ev := flow.Claim{}
-		if rest != "" {
-			ev.LeaseWas = c.env.Now - duration(c.t, rest)
+		if a != "" {
+			ev.LeaseWas, ev.Lost = c.env.Now-duration(c.t, a), b != "back"
 		}
 		return ev
 	case "start":
@@ -339,6 +339,8 @@ func (c *conversation) event(verb, rest string) flow.Event {
 		return flow.Cancel{By: "me"}
 	case "park":
 		return flow.Park{For: a, Message: b}
+	case "unbegun":
+		return flow.Park{For: flow.ForOperator, Message: rest, Unbegun: true}
 	case "unseen":
 		return flow.Unseen{Attempt: attempt}
 	case "fire":

@@ -112,6 +112,15 @@ func (w *work) output(seq int64, ok bool) (workflow.JSON, bool) {
 		return nil, false
 	}
 	out, err := w.outputs.get(w.ctx, seq)
+	for n := 0; errors.Is(err, ErrTryLater) && w.ctx.Err() == nil; n++ {
+		t := time.NewTimer(Wait(n))
+		select {
+		case <-t.C:
+		case <-w.ctx.Done():
+		}
+		t.Stop()
+		out, err = w.outputs.get(w.ctx, seq)
+	}
 	if err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -333,9 +342,9 @@ func (w *work) exit(n *workflow.Node) (workflow.JSON, error) {
 
 // publish stores an update of the running step. One that comes too fast waits
 // for its turn.
-func (w *work) publish(u workflow.Update) error {
+func (w *work) publish(ctx context.Context, u workflow.Update) error {
 	for {
-		err := w.send(flow.Publish{Attempt: w.effect.Attempt, Update: u})
+		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u})
 		var refused *flow.Refusal
 		if !errors.As(err, &refused) || refused.Code != "too_fast" {
 			return err
@@ -343,22 +352,27 @@ func (w *work) publish(u workflow.Update) error {
 		t := time.NewTimer(50 * time.Millisecond)
 		select {
 		case <-t.C:
-		case <-w.ctx.Done():
+		case <-ctx.Done():
 			t.Stop()
-			return context.Cause(w.ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
 
 // send has an event decided while the effect goes on.
-func (w *work) send(ev flow.Event) error {
+func (w *work) send(ctx context.Context, ev flow.Event) error {
 	reply := make(chan error, 1)
 	select {
 	case w.events <- arrival{from: w.effect, event: ev, reply: reply}:
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return <-reply
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // outputs keeps outputs that were read or written lately.

@@ -205,14 +205,23 @@ func explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%w: the disk is full; free some room and try again", err)
-	case sqlite3.SQLITE_BUSY:
-		return fmt.Errorf("%w: another process has held it for %d s", err, busyMillis/1000)
+		return later{fmt.Errorf("%w: the disk is full; free some room", err)}
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return later{fmt.Errorf("%w: another process has held it for %d s", err, busyMillis/1000)}
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM:
+		return later{err}
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%w: the file is damaged; put a backup in its place", err)
 	}
 	return err
 }
+
+// later is an error that may be gone when it is tried again.
+type later struct{ err error }
+
+func (l later) Error() string        { return l.err.Error() }
+func (l later) Unwrap() error        { return l.err }
+func (l later) Is(target error) bool { return target == ErrTryLater }
 
 // unique reports whether an error is a value that is there already.
 func unique(err error) bool {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -230,7 +231,7 @@ func TestR6_FullDisk(t *testing.T) {
 	if err := full(s, pages); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), big); err == nil || !strings.Contains(err.Error(), "the disk is full; free some room") {
+	if err := s.Commit(t.Context(), big); !errors.Is(err, ErrTryLater) || !strings.Contains(err.Error(), "the disk is full; free some room") {
 		t.Errorf("got %v", err)
 	}
 	k.equal("r")
@@ -253,15 +254,63 @@ func full(s *SQLite, pages int) error {
 	return <-j.done
 }
 
+const busyTest = 300 * time.Millisecond
+
+// TestR6_BusyDatabase: all writes that wait for another process's lock end with
+// it, each says that it may be tried again, and then goes on.
+func TestR6_BusyDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	s := openTemp(t, path)
+	defer s.Close()
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	short := make(chan error, 1) // between two transactions, so that the test needn't wait for ten seconds
+	s.work <- &job{func(w *writer) error {
+		_, err := w.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA busy_timeout=%d", busyTest.Milliseconds()))
+		return err
+	}, short}
+	if err := <-short; err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	errs := make(chan error, 20)
+	for i := range 20 {
+		go func() { errs <- s.Leave(t.Context(), "r", fmt.Sprint(i), flow.Pause{By: "me"}, 1) }()
+	}
+	for range 20 {
+		if err := <-errs; !errors.Is(err, ErrTryLater) || !strings.Contains(err.Error(), "another process has held it for") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if took := time.Since(begun); took > 8*busyTest {
+		t.Errorf("20 writes at once waited %s, one after the other", took)
+	}
+	if _, err := other.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Leave(t.Context(), "r", "x", flow.Pause{By: "me"}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestW12_ClosedDatabase(t *testing.T) {
 	s := openTemp(t, filepath.Join(t.TempDir(), "gamma.db"))
 	s.Close()
-	if err := s.Release(t.Context(), "r", 1); err == nil || !strings.Contains(err.Error(), "closed") {
+	if err := s.Release(t.Context(), "r", 1, 1); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("got %v", err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	if err := s.Release(ctx, "r", 1); err == nil {
+	if err := s.Release(ctx, "r", 1, 1); err == nil {
 		t.Error("a write after its context ended")
 	}
 }

@@ -35,7 +35,7 @@ func (h *host) work(w *world, yield pause) {
 		for id := range h.live {
 			by[id] = true
 		}
-		run, token, was := w.db.claim(by, h.clock(w))
+		run, token, ev := w.db.claim(by, h.clock(w))
 		if run == "" {
 			continue
 		}
@@ -45,16 +45,16 @@ func (h *host) work(w *world, yield pause) {
 		}
 		w.logf("%s claims %s, token %d", h.name, run, token)
 		yield("claim.taken")
-		k.carry(run, was)
-		w.db.release(run, token)
+		k.carry(run, ev)
+		w.db.release(run, token, h.clock(w))
 	}
 }
 
 // carry carries a claimed run out as far as it goes here, as runner.Drive does.
-func (k *worker) carry(id string, was int64) {
+func (k *worker) carry(id string, ev flow.Claim) {
 	k.run = k.w.db.load(id)
 	k.yield("run.loaded")
-	if !k.signals() || !k.decide(flow.Claim{LeaseWas: was}, "") {
+	if !k.signals() || !k.decide(ev, "") {
 		return
 	}
 	for {

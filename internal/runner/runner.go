@@ -250,20 +250,21 @@ func (r *runner) decide(ctx context.Context, ev flow.Event, consumed []string) e
 }
 
 func (r *runner) commit(ctx context.Context, ev flow.Event, consumed []string) (*flow.Refusal, error) {
-	c := flow.Decide(r.Graph, r.Run, ev, flow.Env{Now: time.Now().UnixMilli(), Holder: true, Session: r.Session})
-	if c.Refused != nil || len(c.Facts) == 0 {
-		return c.Refused, nil
-	}
+	var c flow.Commit
 	before := r.Run
-	err := r.tried(func() error {
+	err := r.tried(func() error { // decided anew each time: what begins with it has its time from then on
+		c = flow.Decide(r.Graph, before, ev, flow.Env{Now: time.Now().UnixMilli(), Holder: true, Session: r.Session})
+		if c.Refused != nil || len(c.Facts) == 0 {
+			return nil
+		}
 		until, err := r.Claim.Commit(ctx, before, &c, consumed)
 		if err == nil {
 			r.leased(until)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || c.Refused != nil || len(c.Facts) == 0 {
+		return c.Refused, err
 	}
 	r.outputs.put(c.Next.Seq, c.Output)
 	r.Run = c.Next

@@ -28,6 +28,12 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 	}
 	for _, f := range c.Facts {
 		w.fact(r, before, f, token)
+		if further(f) {
+			w.takes[r.ID] = 0
+		}
+		if f.Code == "crash_loop" {
+			w.count("crash loop")
+		}
 		if f.Kind == flow.KindFinished {
 			w.outputs[f.Attempt] = string(c.Output)
 		}
@@ -38,6 +44,20 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 			w.fail("%v", err)
 		}
 	}
+}
+
+// further reports whether a fact brings its run further, or a person or a host
+// gave it up in good order.
+func further(f flow.Fact) bool {
+	switch f.Kind {
+	case flow.KindDeadlineMoved, flow.KindTaken, flow.KindUpdated, flow.KindPauseAsked, flow.KindResumed, flow.KindUnparked, flow.KindUnheld:
+		return false
+	case flow.KindFinished:
+		return f.Code != "interrupted"
+	case flow.KindAttempt:
+		return !f.Again
+	}
+	return true
 }
 
 func (w *world) fact(r *row, before *flow.Run, f flow.Fact, token int64) {

@@ -54,8 +54,19 @@ func (h *host) work(w *world, yield pause) {
 func (k *worker) carry(id string, ev flow.Claim) {
 	k.run = k.w.db.load(id)
 	k.yield("run.loaded")
-	if !k.signals() || !k.decide(ev, "") {
+	if !k.signals() {
 		return
+	}
+	was := k.w.takes[id]
+	if ev.Lost { // a commit that brings the run further begins the count anew
+		k.w.takes[id]++
+	}
+	if !k.decide(ev, "") {
+		k.w.takes[id] = min(k.w.takes[id], was)
+		return
+	}
+	if n := k.w.takes[id]; n > 4 && flow.Owed(k.graph(), k.run) != nil {
+		k.w.fail("%s was taken up from %d lost hosts, one after the other", id, n)
 	}
 	for {
 		e := flow.Owed(k.graph(), k.run)
@@ -155,6 +166,12 @@ func (k *worker) signals() bool {
 // effect carries out what is owed; false: give the run up.
 func (k *worker) effect(e *flow.Effect) (flow.Event, bool) {
 	k.yield("effect.before")
+	if k.w.poisoned(e) {
+		k.w.doomed = k.h
+		for {
+			k.yield("effect.ends the host")
+		}
+	}
 	out := func(json string) flow.Event {
 		return flow.Result{Attempt: e.Attempt, Outcome: flow.OK, Output: workflow.JSON(json)}
 	}

@@ -44,6 +44,7 @@ func mutants() [][2]string {
 		{"VisitorEnters", "who doesn't hold the claim enters nodes"},
 		{"VisitorTimesOut", "a visiting timer ends the open attempt"},
 		{"LateAnswerTaken", "an answer is taken after its time"},
+		{"CrashLoopNever", "what ends the hosts is taken up for ever"},
 		{"AttemptIDReused", "every visit of a node has the same attempt id"},
 	}
 }

@@ -95,7 +95,7 @@ func TestR1_Runs(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories: %v; runs: %v", seeds(t), total, runs)
-	for _, what := range []string{"crash", "zombie", "fenced", "lost ack", "session moved", "visit lost"} {
+	for _, what := range []string{"crash", "zombie", "fenced", "lost ack", "session moved", "visit lost", "poison", "crash loop"} {
 		if total[what] == 0 {
 			t.Errorf("no history had: %s", what)
 		}

@@ -26,6 +26,10 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 	if n := len(r.log); n > 1 && r.log[n-1].Seq != r.log[n-2].Seq+1 {
 		w.fail("%s: commit %d follows commit %d", r.ID, r.log[n-1].Seq, r.log[n-2].Seq)
 	}
+	if w.taking && token != 0 {
+		w.takes[r.ID]++
+	}
+	w.taking = false
 	for _, f := range c.Facts {
 		w.fact(r, before, f, token)
 		if further(f) {

@@ -54,15 +54,7 @@ func (h *host) work(w *world, yield pause) {
 func (k *worker) carry(id string, ev flow.Claim) {
 	k.run = k.w.db.load(id)
 	k.yield("run.loaded")
-	if !k.signals() {
-		return
-	}
-	was := k.w.takes[id]
-	if ev.Lost { // a commit that brings the run further begins the count anew
-		k.w.takes[id]++
-	}
-	if !k.decide(ev, "") {
-		k.w.takes[id] = min(k.w.takes[id], was)
+	if !k.signals() || !k.decide(ev, "") {
 		return
 	}
 	if n := k.w.takes[id]; n > 4 && flow.Owed(k.graph(), k.run) != nil {
@@ -117,11 +109,17 @@ func (k *worker) decide(ev flow.Event, consumed string) bool {
 		}
 		return true
 	}
+	claim, _ := ev.(flow.Claim)
 	if len(c.Facts) == 0 {
+		if claim.Lost && flow.Owed(k.graph(), k.run) != nil {
+			k.w.takes[k.run.ID]++
+		}
 		return true
 	}
 	k.yield("commit.before")
+	k.w.taking = claim.Lost
 	if !k.w.db.write(k.graph(), k.run, &c, k.token, k.h.clock(k.w), consumed) {
+		k.w.taking = false
 		k.w.count("fenced")
 		return false
 	}

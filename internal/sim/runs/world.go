@@ -49,6 +49,7 @@ type world struct {
 	outputs     map[string]string
 	pauses      map[string]int
 	takes       map[string]int // of a run: from lost hosts, one after the other
+	taking      bool           // what is written takes a run up from a lost host
 	poison      int            // so often an action or the start still ends its host
 	doomed      *host          // it ends before the next step
 	counts      map[string]int

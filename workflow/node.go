@@ -232,8 +232,9 @@ func Shell[Out any](id string, command func(*Ctx) Command, parse func(*Ctx, Shel
 }
 
 // Lines makes updates of what a command prints: f gets each line of standard
-// output and says whether it is one. The command waits while an update is
-// stored.
+// output and says whether it is one. The command waits when many updates wait to
+// be stored. They end with the command's time: what wasn't stored then is left
+// out.
 func Lines(f func(c *Ctx, line string) (Update, bool)) NodeOption {
 	return option(func(s *spec) {
 		s.call("updates", f != nil, func(c *Ctx, arg JSON) (JSON, error) {
@@ -250,7 +251,9 @@ func Lines(f func(c *Ctx, line string) (Update, bool)) NodeOption {
 	})
 }
 
-// Batch is what CommandBatch runs: at most 64 items, up to 8 at once.
+// Batch is what CommandBatch runs: at most 64 items with 4 MiB of JSON, up to 8
+// at once. Of each stream its share of 20 MiB of JSON is kept, 160 KiB of 64
+// items, unless MaxChars is less.
 type Batch struct {
 	Items          []BatchItem `json:"items"`
 	MaxConcurrency int         `json:"maxConcurrency,omitempty"` // 1 to 8; 0 is 1

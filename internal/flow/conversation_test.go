@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	step TEXT · stop WHY [CAUSE] · submit JSON   an agent step has settled
 //	ask JSON · wait MS · timeout MS      what a checkpoint asks, how long a delay waits, a computed timeout
 //	answer CHOICE [TEXT] · value JSON · model CHOICE · stale CHOICE
-//	pause · resume · escape · cancel · park WHO [TEXT] · unbegun TEXT · unseen · fire
+//	pause · resume · escape · cancel · park WHO [TEXT] · unbegun TEXT · missing D TEXT · unseen · fire
 //	publish TYPE KEY JSON
 //	tick D                  D passes
 //	crash                   everything but the facts is forgotten
@@ -339,6 +339,8 @@ func (c *conversation) event(verb, rest string) flow.Event {
 		return flow.Cancel{By: "me"}
 	case "park":
 		return flow.Park{For: a, Message: b}
+	case "missing":
+		return flow.Park{For: flow.ForOperator, Message: b, LeaseWas: c.env.Now - duration(c.t, a)}
 	case "unbegun":
 		return flow.Park{For: flow.ForOperator, Message: rest, Unbegun: true}
 	case "unseen":

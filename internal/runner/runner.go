@@ -298,6 +298,7 @@ func (r *runner) start(owed *flow.Effect) {
 	e := &effect{owed, stop, make(chan struct{})}
 	r.running, r.expired, r.wish = e, false, nil
 	w := &work{runner: r, effect: e, run: r.Run, ctx: ctx}
+	w.sound, w.unsound = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(e.done)
 		ev, err := w.do()

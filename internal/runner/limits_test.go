@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,14 +58,14 @@ func TestW15_UpdatesDontOutliveTheCommandsTime(t *testing.T) {
 // what it printed last is still in the pipe when it has ended.
 func TestW15_ACommandThatIsFasterThanItsUpdates(t *testing.T) {
 	line := strings.Repeat("x", 2000)
-	d := prepare(t, "", w.Shell("cmd", sh(`for i in $(seq 130); do echo "$i `+line+`"; done`), func(_ *w.Ctx, r w.ShellResult) (int, error) { return len(r.Stdout), nil },
+	d := prepare(t, "", w.Shell("cmd", sh(`for i in $(seq 180); do echo "$i `+line+`"; done`), func(_ *w.Ctx, r w.ShellResult) (int, error) { return len(r.Stdout), nil },
 		w.Lines(func(_ *w.Ctx, l string) (w.Update, bool) {
 			n, _, _ := strings.Cut(l, " ")
 			return w.Update{Type: "note", Key: "at", Data: w.JSON(`{"n":` + n + `}`)}, true
 		})))
 	d.carry()
 	want, updates := 0, 0
-	for i := 1; i <= 130; i++ {
+	for i := 1; i <= 180; i++ {
 		want += len(fmt.Sprint(i, " ", line, "\n"))
 	}
 	for _, s := range d.log {
@@ -76,7 +77,7 @@ func TestW15_ACommandThatIsFasterThanItsUpdates(t *testing.T) {
 			}
 		}
 	}
-	if d.result() != fmt.Sprint(want) || updates != 130 {
+	if d.result() != fmt.Sprint(want) || updates != 180 {
 		t.Errorf("%s bytes of %d, %d updates", d.result(), want, updates)
 	}
 }
@@ -198,12 +199,12 @@ func (d *drive) resume() {
 // outage is a store that can't be used for a while.
 type outage struct {
 	*memory
-	until time.Time
+	until atomic.Int64  // Unix milliseconds
 	slow  time.Duration // how long each call takes meanwhile
 }
 
 func (o *outage) out() error {
-	if !time.Now().Before(o.until) {
+	if time.Now().UnixMilli() >= o.until.Load() {
 		return nil
 	}
 	<-time.After(o.slow)
@@ -244,7 +245,7 @@ func TestR6_AnOutageOfTheStore(t *testing.T) {
 		ran, told = &[]string{}, new(int)
 		act := w.Action("act", func(c *w.Ctx) (string, error) {
 			if len(*ran) == 0 {
-				o.until = time.Now().Add(length)
+				o.until.Store(time.Now().Add(length).UnixMilli())
 			}
 			select {
 			case <-time.After(action):
@@ -297,7 +298,7 @@ func TestR6_AnOutageOfTheStore(t *testing.T) {
 			o := &outage{slow: time.Minute}
 			begun := time.Now()
 			act := w.Action("act", func(c *w.Ctx) (string, error) {
-				o.until = time.Now().Add(time.Hour)
+				o.until.Store(time.Now().Add(time.Hour).UnixMilli())
 				<-c.Context().Done()
 				ended = time.Since(begun)
 				return "", nil

@@ -12,7 +12,7 @@ type Completion[Out any] struct{ set func(*spec) }
 // Agent is a step for a model.
 func Agent[Out any](id string, prompt func(*Ctx) string, completion Completion[Out], opts ...NodeOption) *NodeOf[Out] {
 	n := newNode[Out](id, TypeAgent, opts)
-	n.s.calls["prompt"] = value(prompt)
+	n.s.call("prompt", prompt != nil, value(prompt))
 	if completion.set == nil {
 		n.s.problem("completion", "give Submit or AssistantMessage")
 		return n
@@ -29,9 +29,13 @@ type SubmitOption[Out any] struct{ set func(*spec) }
 func Submit[Out any](opts ...SubmitOption[Out]) Completion[Out] {
 	return Completion[Out]{func(s *spec) {
 		s.node.ExpectedOutput = marshal(Expected{Kind: ExpectSubmit, Schema: s.schema})
-		for _, o := range opts {
-			if s.calls["validate"] != nil {
-				s.problem("validate", "given twice")
+		if len(opts) > 1 {
+			s.problem("validate", "given twice")
+		}
+		for i, o := range opts {
+			if o.set == nil {
+				s.problem("completion", "option %d of Submit isn't set; use Validate", i+1)
+				continue
 			}
 			o.set(s)
 		}
@@ -41,7 +45,7 @@ func Submit[Out any](opts ...SubmitOption[Out]) Completion[Out] {
 // Validate refuses a submission with the error that f returns.
 func Validate[Out any](f func(*Ctx, Out) error) SubmitOption[Out] {
 	return SubmitOption[Out]{func(s *spec) {
-		s.calls["validate"] = func(c *Ctx, arg JSON) (JSON, error) {
+		s.call("validate", f != nil, func(c *Ctx, arg JSON) (JSON, error) {
 			var out Out
 			if err := json.Unmarshal(arg, &out); err != nil {
 				return nil, fmt.Errorf("the submission is no %T: %w", out, err)
@@ -50,7 +54,7 @@ func Validate[Out any](f func(*Ctx, Out) error) SubmitOption[Out] {
 				return nil, err
 			}
 			return stored(out)
-		}
+		})
 	}}
 }
 
@@ -66,7 +70,11 @@ func AssistantMessage(opts ...MessageOption) Completion[string] {
 		if len(opts) > 1 {
 			s.problem("maxChars", "given twice")
 		}
-		for _, o := range opts {
+		for i, o := range opts {
+			if o.set == nil {
+				s.problem("maxChars", "option %d of AssistantMessage isn't set; use MaxChars or MaxCharsOf", i+1)
+				continue
+			}
 			o.set(s, &e)
 		}
 		s.node.ExpectedOutput = marshal(e)
@@ -88,7 +96,7 @@ func MaxChars(n int) MessageOption {
 func MaxCharsOf(f func(*Ctx) int) MessageOption {
 	return MessageOption{func(s *spec, e *Expected) {
 		e.DynamicMaxChars = true
-		s.calls["maxChars"] = value(f)
+		s.call("maxChars", f != nil, value(f))
 	}}
 }
 
@@ -101,6 +109,14 @@ type Decided[C ~string] struct {
 // DecisionNode is a model's choice.
 type DecisionNode[C ~string] struct{ *NodeOf[Decided[C]] }
 
+// target makes a DecisionNode that isn't set yet no node at all.
+func (n *DecisionNode[C]) target() *spec {
+	if n == nil {
+		return nil
+	}
+	return n.NodeOf.target()
+}
+
 // Decision asks a model to choose. It is an agent step that submits a Decided.
 func Decision[C ~string](id string, question func(*Ctx) string, choices ...C) *DecisionNode[C] {
 	keys := keysOf(choices)
@@ -109,9 +125,9 @@ func Decision[C ~string](id string, question func(*Ctx) string, choices ...C) *D
 	n.s.choices = keys
 	n.s.schema = withEnum(n.s.schema, "route", keys)
 	n.s.node.ExpectedOutput = marshal(Expected{Kind: ExpectSubmit, Schema: n.s.schema})
-	n.s.calls["prompt"] = value(func(c *Ctx) string {
+	n.s.call("prompt", question != nil, value(func(c *Ctx) string {
 		return question(c) + "\n\nChoose one route: " + strings.Join(keys, ", ") + ". Give the reason."
-	})
+	}))
 	return &DecisionNode[C]{n}
 }
 

@@ -65,8 +65,12 @@ func HumanDecision[C ~string](id, audience string, request func(*Ctx) Request, o
 	s.node.HumanDecision = human
 	s.schema = withEnum(s.schema, "choice", s.choices)
 	s.node.ExpectedOutput = marshal(Expected{Kind: ExpectAnswer, Schema: s.schema})
-	s.calls["request"] = value(request)
-	for _, o := range opts {
+	s.call("request", request != nil, value(request))
+	for i, o := range opts {
+		if o.set == nil {
+			s.problem("options", "option %d isn't set; use After", i+1)
+			continue
+		}
 		o.set(s)
 	}
 	return &HumanNode[C]{n}

@@ -30,6 +30,11 @@ func Define[In any](name string, in *InputOf[In], entry Target, parts ...Part) (
 		j.problem("", "input", "it isn't set; use Input")
 		in = &InputOf[In]{}
 	}
+	for i, check := range in.checks {
+		if check == nil {
+			j.problem("", "input", "check %d: %s", i+1, nilFunction)
+		}
+	}
 	j.calls["input"] = inputCall(in)
 	if s := j.take(entry, "", "entry"); s != nil {
 		j.graph.Start = s.node.ID

@@ -107,7 +107,7 @@ func TestW5_EdgesAndIDs(t *testing.T) {
 		"a node of another workflow": {second, []w.Part{w.Then(second, first)}, "node first: then: the handle belongs to workflow one"},
 		"a handle that isn't set":    {node("x"), []w.Part{w.Then(node("y"), unset)}, "node y: then: an end of the edge is no node"},
 		"no entry":                   {nil, nil, "entry: an end of the edge is no node"},
-		"a wrong id":                 {node("1x"), nil, "node 1x: id: \"1x\" is no id"},
+		"a wrong id":                 {node("1x"), nil, "node \"1x\": id: \"1x\" is no id"},
 		"a reserved id":              {node("__x"), nil, "node __x: id: \"__x\" begins with __"},
 		"a name of another language": {node("toString"), nil, "node toString: id: \"toString\" is reserved"},
 	} {

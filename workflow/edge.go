@@ -70,16 +70,13 @@ func (s *spec) wayOut() string { return s.node.ID }
 // take makes a node part of the definition. by names the node that leads to
 // it, for the message.
 func (j *joined) take(t Target, by, what string) *spec {
-	var s *spec
-	if t != nil {
-		s = t.target()
-	}
+	s := specOf(t)
 	switch {
 	case s == nil:
 		j.problem(by, what, "an end of the edge is no node (a handle that isn't set)")
 		return nil
 	case s.home != nil && s.home != j.home:
-		j.problem(s.node.ID, what, "the handle belongs to workflow %s", s.home.name)
+		j.problem(s.node.ID, what, "the handle belongs to workflow %s", shown(s.home.name))
 		return nil
 	case s.home == nil:
 		s.home = j.home
@@ -91,6 +88,20 @@ func (j *joined) take(t Target, by, what string) *spec {
 		j.nodes = append(j.nodes, s)
 	}
 	return s
+}
+
+// specOf is the node behind a handle, nil if it isn't set. A type of an
+// author's own around a handle may be empty too.
+func specOf(t Target) (s *spec) {
+	defer func() {
+		if recover() != nil {
+			s = nil
+		}
+	}()
+	if t == nil {
+		return nil
+	}
+	return t.target()
 }
 
 // Then goes from one node to another.
@@ -106,14 +117,14 @@ type Cases map[string]Target
 // without a case fails the run.
 func Switch(from Target, path string, cases Cases) Part {
 	return part(func(j *joined) {
-		if from != nil && from.target() != nil {
-			checkPath(j, from.target(), path)
+		if s := specOf(from); s != nil {
+			checkPath(j, s, path, cases)
 		}
 		j.way(from, "switch", path, cases)
 	})
 }
 
-func checkPath(j *joined, s *spec, path string) {
+func checkPath(j *joined, s *spec, path string, cases Cases) {
 	field, ok := strings.CutPrefix(path, "$.")
 	if !ok {
 		field, ok = strings.CutPrefix(path, "$output.")
@@ -123,7 +134,25 @@ func checkPath(j *joined, s *spec, path string) {
 		return
 	}
 	if missing := missingField(s.schema, field); missing != "" {
-		j.problem(s.node.ID, "switch", "switch %s: its output has no field %s", path, missing)
+		j.problem(s.node.ID, "switch", "switch %s: its output has no field %s", shown(path), shown(missing))
+		return
+	}
+	values, all, why := casesOf(schemaAt(s.schema, field))
+	if why != "" {
+		j.problem(s.node.ID, "switch", "switch %s: its value is %s, and only a text, a number or a boolean chooses a case", shown(path), why)
+	}
+	if values == nil {
+		return
+	}
+	for _, v := range values {
+		if _, ok := cases[v]; !ok && all {
+			j.problem(s.node.ID, "switch", "switch %s: the value %s has no case", shown(path), shown(v))
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(cases)) {
+		if !slices.Contains(values, c) {
+			j.problem(s.node.ID, "switch", "switch %s: the case %s is none of its values: %s", shown(path), shown(c), shownAll(values))
+		}
 	}
 }
 
@@ -132,8 +161,8 @@ func checkPath(j *joined, s *spec, path string) {
 func Outcome(from Target, cases Cases) Part {
 	return part(func(j *joined) {
 		id := ""
-		if from != nil && from.target() != nil {
-			id = from.target().node.ID
+		if s := specOf(from); s != nil {
+			id = s.node.ID
 		}
 		for _, k := range slices.Sorted(maps.Keys(cases)) {
 			if k != "ok" && k != "failed" && k != "timed_out" {
@@ -166,19 +195,19 @@ func Route[C ~string](from Chooser[C], lanes Lanes[C]) Part {
 		for k, t := range lanes {
 			cases[string(k)] = t
 		}
-		if from == nil || from.target() == nil {
+		s := specOf(from)
+		if s == nil {
 			j.way(nil, "route", "", nil)
 			return
 		}
-		s := from.target()
 		for _, c := range s.choices {
 			if _, ok := cases[c]; !ok {
-				j.problem(s.node.ID, "route", "the choice %s has no lane", c)
+				j.problem(s.node.ID, "route", "the choice %s has no lane", shown(c))
 			}
 		}
 		for _, c := range slices.Sorted(maps.Keys(cases)) {
 			if !slices.Contains(s.choices, c) {
-				j.problem(s.node.ID, "route", "%s is none of its choices", c)
+				j.problem(s.node.ID, "route", "%s is none of its choices", shown(c))
 			}
 		}
 		field, _ := from.chooses()
@@ -197,14 +226,18 @@ func MaxSteps(n int) Part {
 }
 
 // Title names a run for people, by its input.
-func Title(f func(*Ctx) string) Part { return definitionCall("title", value(f)) }
+func Title(f func(*Ctx) string) Part { return definitionCall("title", f != nil, value(f)) }
 
 // Present asks the session from which the run came to present the result, in
 // one turn, once the run has completed or waits for a person.
-func Present(f func(*Ctx) string) Part { return definitionCall("present", value(f)) }
+func Present(f func(*Ctx) string) Part { return definitionCall("present", f != nil, value(f)) }
 
-func definitionCall(name string, c callback) Part {
+func definitionCall(name string, set bool, c callback) Part {
 	return part(func(j *joined) {
+		if !set {
+			j.problem("", name, "%s", nilFunction)
+			return
+		}
 		if j.calls[name] != nil {
 			j.problem("", name, "given twice")
 		}

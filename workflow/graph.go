@@ -285,9 +285,9 @@ func (e *DefinitionError) Error() string {
 	for i, p := range e.Problems {
 		node := ""
 		if p.Node != "" {
-			node = "node " + p.Node + ": "
+			node = "node " + shown(p.Node) + ": "
 		}
-		lines[i] = fmt.Sprintf("workflow %s: %s%s: %s", e.Workflow, node, p.Field, p.Reason)
+		lines[i] = fmt.Sprintf("workflow %s: %s%s: %s", shown(e.Workflow), node, p.Field, p.Reason)
 	}
 	return strings.Join(lines, "\n")
 }

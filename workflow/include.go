@@ -20,11 +20,15 @@ func (f *Flow[In]) Definition() *Definition { return f.def }
 
 // exitSpec is a declared exit.
 type exitSpec struct {
-	name  string
-	from  *spec
-	check callback
-	home  *home
+	name   string
+	from   *spec
+	check  callback
+	faulty bool // one of its checks is nil
+	home   *home
 }
+
+// field names the exit in a Problem.
+func (e *exitSpec) field() string { return "exit " + shown(e.name) }
 
 // Exit is a named way out of a workflow that others include, with an output of
 // the type T.
@@ -33,9 +37,9 @@ type Exit[T any] struct{ e *exitSpec }
 // ExitAt makes a node an exit: a run that ends there has left by it. The checks
 // refuse an output with their error, which fails the exit.
 func ExitAt[T any](name string, from Output[T], checks ...func(*Ctx, T) error) *Exit[T] {
-	e := &exitSpec{name: name}
-	if from != nil {
-		e.from = from.target()
+	e := &exitSpec{name: name, from: specOf(from)}
+	for _, check := range checks {
+		e.faulty = e.faulty || check == nil
 	}
 	if len(checks) > 0 {
 		e.check = func(c *Ctx, arg JSON) (JSON, error) {
@@ -54,15 +58,27 @@ func ExitAt[T any](name string, from Output[T], checks ...func(*Ctx, T) error) *
 	return &Exit[T]{e}
 }
 
-func (x *Exit[T]) exit() *exitSpec { return x.e }
+func (x *Exit[T]) exit() *exitSpec {
+	if x == nil {
+		return nil
+	}
+	return x.e
+}
 
 func (x *Exit[T]) join(j *joined) {
-	x.e.home = j.home
-	if x.e.from == nil {
-		j.problem("", "exit "+x.e.name, "its node isn't set")
+	if x.exit() == nil {
+		j.problem("", "parts", "an exit isn't set; use ExitAt")
 		return
 	}
-	j.take(specTarget{x.e.from}, "", "exit "+x.e.name)
+	x.e.home = j.home
+	if x.e.faulty {
+		j.problem("", x.e.field(), "one of its checks is nil")
+	}
+	if x.e.from == nil {
+		j.problem("", x.e.field(), "its node isn't set")
+		return
+	}
+	j.take(specTarget{x.e.from}, "", x.e.field())
 	j.exits = append(j.exits, x.e)
 }
 
@@ -129,7 +145,7 @@ func Include[In any](id string, child *Flow[In], input func(*Ctx) In) *IncludeNo
 			s.problem("include", "workflow %s can end at its node %s, which is no exit", child.def.Graph.Name, n.ID)
 		}
 	}
-	s.calls["input"] = value(input)
+	s.call("input", input != nil, value(input))
 	return &IncludeNode{s}
 }
 
@@ -158,11 +174,18 @@ func Exits(from *IncludeNode, ways Leave) Part {
 		}
 		by := map[string]ExitHandle{}
 		for h := range ways {
-			if h.exit().home != s.include.home {
-				j.problem(s.node.ID, "exits", "exit %s belongs to another workflow", h.exit().name)
-				continue
+			var e *exitSpec
+			if h != nil {
+				e = h.exit()
 			}
-			by[h.exit().name] = h
+			switch {
+			case e == nil:
+				j.problem(s.node.ID, "exits", "an exit isn't set")
+			case e.home != s.include.home:
+				j.problem(s.node.ID, "exits", "exit %s belongs to another workflow", shown(e.name))
+			default:
+				by[e.name] = h
+			}
 		}
 		for _, e := range s.include.exits {
 			if by[e.name] == nil {

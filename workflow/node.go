@@ -17,6 +17,17 @@ type spec struct {
 	home     *home // the definition that took the node
 }
 
+// call sets what answers a callback. set is false for a function that is nil.
+func (s *spec) call(field string, set bool, c callback) {
+	if !set {
+		s.problem(field, "%s", nilFunction)
+		return
+	}
+	s.calls[field] = c
+}
+
+const nilFunction = "the function is nil"
+
 // home is what the nodes of one definition have in common.
 type home struct{ name string }
 
@@ -86,7 +97,7 @@ func NoTimeout() NodeOption { return option(func(s *spec) { s.node.TimeoutMs = -
 // TimeoutOf computes the limit before the attempt; zero or less means none.
 func TimeoutOf(f func(*Ctx) time.Duration) NodeOption {
 	return option(func(s *spec) {
-		s.calls["timeout"] = value(func(c *Ctx) int64 { return max(f(c).Milliseconds(), -1) })
+		s.call("timeout", f != nil, value(func(c *Ctx) int64 { return max(f(c).Milliseconds(), -1) }))
 	})
 }
 
@@ -116,7 +127,11 @@ func StatusDetail(text string) NodeOption {
 
 func newSpec(id, nodeType string, opts []NodeOption) *spec {
 	s := &spec{node: Node{ID: id, NodeType: nodeType}, calls: map[string]callback{}}
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			s.problem("options", "option %d is nil", i+1)
+			continue
+		}
 		o.apply(s)
 	}
 	return s
@@ -132,7 +147,7 @@ func newNode[Out any](id, nodeType string, opts []NodeOption) *NodeOf[Out] {
 // Compute is a Go function without effects: it may run again.
 func Compute[Out any](id string, run func(*Ctx) (Out, error), opts ...NodeOption) *NodeOf[Out] {
 	n := newNode[Out](id, TypeCompute, opts)
-	n.s.calls["run"] = result(run)
+	n.s.call("run", run != nil, result(run))
 	return n
 }
 
@@ -140,7 +155,7 @@ func Compute[Out any](id string, run func(*Ctx) (Out, error), opts ...NodeOption
 // cut off is recorded as interrupted and a new attempt begins, unless Once.
 func Action[Out any](id string, run func(*Ctx) (Out, error), opts ...NodeOption) *NodeOf[Out] {
 	n := newNode[Out](id, TypeAction, opts)
-	n.s.calls["run"] = result(run)
+	n.s.call("run", run != nil, result(run))
 	return n
 }
 
@@ -164,7 +179,7 @@ type Receipt struct {
 // there.
 func Notify(id string, message func(*Ctx) string, opts ...NodeOption) *NodeOf[Receipt] {
 	n := newNode[Receipt](id, TypeNotify, opts)
-	n.s.calls["message"] = value(message)
+	n.s.call("message", message != nil, value(message))
 	return n
 }
 
@@ -201,8 +216,8 @@ type ShellResult struct {
 func Shell[Out any](id string, command func(*Ctx) Command, parse func(*Ctx, ShellResult) (Out, error), opts ...NodeOption) *NodeOf[Out] {
 	n := newNode[Out](id, TypeAction, opts)
 	n.s.node.Shell = true
-	n.s.calls["exec"] = value(command)
-	n.s.calls["parse"] = func(c *Ctx, arg JSON) (JSON, error) {
+	n.s.call("exec", command != nil, value(command))
+	n.s.call("parse", parse != nil, func(c *Ctx, arg JSON) (JSON, error) {
 		var r ShellResult
 		if err := json.Unmarshal(arg, &r); err != nil {
 			return nil, fmt.Errorf("result of the command: %w", err)
@@ -212,16 +227,17 @@ func Shell[Out any](id string, command func(*Ctx) Command, parse func(*Ctx, Shel
 			return nil, err
 		}
 		return stored(out)
-	}
+	})
 	return n
 }
 
 // Lines makes updates of what a command prints: f gets each line of standard
-// output and says whether it is one. The command waits while an update is
-// stored.
+// output and says whether it is one. The command waits when many updates wait to
+// be stored. They end with the command's time: what wasn't stored then is left
+// out.
 func Lines(f func(c *Ctx, line string) (Update, bool)) NodeOption {
 	return option(func(s *spec) {
-		s.calls["updates"] = func(c *Ctx, arg JSON) (JSON, error) {
+		s.call("updates", f != nil, func(c *Ctx, arg JSON) (JSON, error) {
 			var line string
 			if err := json.Unmarshal(arg, &line); err != nil {
 				return nil, err
@@ -231,11 +247,13 @@ func Lines(f func(c *Ctx, line string) (Update, bool)) NodeOption {
 				return JSON("null"), nil
 			}
 			return encode(u)
-		}
+		})
 	})
 }
 
-// Batch is what CommandBatch runs: at most 64 items, up to 8 at once.
+// Batch is what CommandBatch runs: at most 64 items with 4 MiB of JSON, up to 8
+// at once. Of each stream its share of 20 MiB of JSON is kept, 160 KiB of 64
+// items, unless MaxChars is less.
 type Batch struct {
 	Items          []BatchItem `json:"items"`
 	MaxConcurrency int         `json:"maxConcurrency,omitempty"` // 1 to 8; 0 is 1
@@ -269,7 +287,7 @@ type BatchItemResult struct {
 func CommandBatch(id string, batch func(*Ctx) Batch, opts ...NodeOption) *NodeOf[BatchResult] {
 	n := newNode[BatchResult](id, TypeAction, opts)
 	n.s.node.Batch = true
-	n.s.calls["exec"] = value(batch)
+	n.s.call("exec", batch != nil, value(batch))
 	return n
 }
 
@@ -283,7 +301,7 @@ type Waited struct {
 func Delay(id string, f func(*Ctx) time.Duration, opts ...NodeOption) *NodeOf[Waited] {
 	n := newNode[Waited](id, TypeAction, opts)
 	n.s.node.Delay = true
-	n.s.calls["delay"] = value(func(c *Ctx) int64 { return max(f(c).Milliseconds(), 0) })
+	n.s.call("delay", f != nil, value(func(c *Ctx) int64 { return max(f(c).Milliseconds(), 0) }))
 	return n
 }
 
@@ -292,6 +310,6 @@ func Delay(id string, f func(*Ctx) time.Duration, opts ...NodeOption) *NodeOf[Wa
 func Checkpoint[Out any](id string, summary func(*Ctx) string, opts ...NodeOption) *NodeOf[Out] {
 	n := newNode[Out](id, TypeCheckpoint, opts)
 	n.s.node.ExpectedOutput = marshal(Expected{Kind: ExpectAnswer, Schema: n.s.schema})
-	n.s.calls["summary"] = value(summary)
+	n.s.call("summary", summary != nil, value(summary))
 	return n
 }

@@ -85,6 +85,49 @@ func missingField(schema JSON, path string) string {
 	return name
 }
 
+// schemaAt is the schema of a dotted path, nil if it says nothing of it.
+func schemaAt(schema JSON, path string) JSON {
+	for name := range strings.SplitSeq(path, ".") {
+		var s struct {
+			Properties map[string]JSON `json:"properties"`
+		}
+		if json.Unmarshal(schema, &s) != nil {
+			return nil
+		}
+		schema = s.Properties[name]
+	}
+	return schema
+}
+
+// casesOf lists the cases of a switch on a value with a schema, nil if they
+// can't be told. all: each needs its own. why says what the value is if it can
+// choose none.
+func casesOf(schema JSON) (values []string, all bool, why string) {
+	var s struct {
+		Type any    `json:"type"`
+		Enum []JSON `json:"enum"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil, false, ""
+	}
+	for _, v := range s.Enum {
+		text, err := Case(JSON(`{"v":`+string(v)+`}`), "v")
+		if err != nil {
+			return nil, false, "" // null, which no case takes
+		}
+		values = append(values, text)
+	}
+	switch {
+	case len(values) > 0:
+		return values, true, ""
+	case s.Type == "boolean":
+		return []string{"true", "false"}, false, ""
+	case s.Type == "object", s.Type == "array":
+		return nil, false, fmt.Sprintf("an %s", s.Type)
+	}
+	return nil, false, ""
+}
+
 // closed reports whether additionalProperties is the schema that nothing fits.
 func closed(s JSON) bool {
 	return bytes.Equal(bytes.ReplaceAll(s, []byte(" "), nil), []byte(`{"not":{}}`))

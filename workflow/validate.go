@@ -53,20 +53,20 @@ func (j *joined) checkExits() {
 	names, nodes := map[string]bool{}, map[string]bool{}
 	for _, e := range j.exits {
 		if why := badID(e.name); why != "" {
-			j.problem("", "exit "+e.name, "%s", why)
+			j.problem("", e.field(), "%s", why)
 		}
 		id := e.from.node.ID
 		if names[e.name] {
-			j.problem("", "exit "+e.name, "two exits have this name")
+			j.problem("", e.field(), "two exits have this name")
 		}
 		if nodes[id] {
-			j.problem(id, "exit "+e.name, "the node is an exit already")
+			j.problem(id, e.field(), "the node is an exit already")
 		}
 		if j.graph.Edge(id) != nil {
-			j.problem(id, "exit "+e.name, "the node has an outgoing edge, so no run ends there")
+			j.problem(id, e.field(), "the node has an outgoing edge, so no run ends there")
 		}
 		if e.from.include != nil {
-			j.problem(id, "exit "+e.name, "an included workflow is no exit; make a node behind it")
+			j.problem(id, e.field(), "an included workflow is no exit; make a node behind it")
 		}
 		names[e.name], nodes[id] = true, true
 		j.graph.Exits = append(j.graph.Exits, ExitFrom{e.name, id})
@@ -94,7 +94,7 @@ func (j *joined) checkReach() {
 	}
 	for _, s := range j.nodes {
 		if !seen[s.node.ID] {
-			j.problem(s.node.ID, "edges", "it can't be reached from %s", g.Start)
+			j.problem(s.node.ID, "edges", "it can't be reached from %s", shown(g.Start))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -58,7 +59,7 @@ type hostPrinter struct {
 
 // hostLine is a change in gamma host --json.
 type hostLine struct {
-	Run     string    `json:"run"`
+	Run     string    `json:"run,omitempty"`
 	Status  string    `json:"status"`
 	Reason  string    `json:"reason,omitempty"`
 	Message string    `json:"message,omitempty"`
@@ -90,7 +91,7 @@ func (p *hostPrinter) print(l hostLine) {
 		jsonLine(p.app.stdout, l)
 		return
 	}
-	text := l.Run + "  " + l.Status + detail(l.Reason) + untilText(l.Until)
+	text := strings.TrimSpace(l.Run+"  "+l.Status) + detail(l.Reason) + untilText(l.Until)
 	if l.Message != "" {
 		text += ": " + oneLine(l.Message, 300)
 	}

@@ -76,6 +76,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	r.db = db
 	conf := a.newHost(db, life).Config
 	conf.Observe = r.observe
+	conf.Trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	r.host = host.NewRuns(conf)
 	if err := r.prepare(c); err != nil {
 		return err
@@ -175,7 +176,8 @@ func graphOfRun(ctx context.Context, db store.Store, info store.Info) (*workflow
 	if err != nil {
 		return nil, fmt.Errorf("run %s: definition: %w", info.ID, err)
 	}
-	return workflow.ReadSnapshot(d.Snapshot)
+	g, _ := host.GraphOf(d) // one that can't be read here has no nodes
+	return g.Graph, nil
 }
 
 func (r *flowing) start(c *runCmd) error {
@@ -194,15 +196,13 @@ func (r *flowing) start(c *runCmd) error {
 	if within(home.Dir(), r.app.cwd) && !isFiles(home.Dir(), r.app.cwd) {
 		return usagef("the folder %s is gamma's own data, which no workflow works on: run it in another folder", r.app.cwd)
 	}
-	for i := range def.Graph.Nodes {
-		if n := &def.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
-			return usagef("workflow %s: node %s is a step for a model, which this version can't carry out yet", def.Graph.Name, n.ID)
-		}
-	}
 	r.id, err = r.host.Start(r.app.ctx, host.Request{Definition: def, Source: source, Input: input, Workspace: r.app.cwd})
 	var bad *host.InputError
 	if errors.As(err, &bad) {
 		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
+	}
+	if errors.Is(err, host.ErrNoSteps) {
+		return usageError{err}
 	}
 	return err
 }
@@ -375,6 +375,9 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 // answerHint says how to answer what a run waits for.
 func (r *flowing) answerHint(run *flow.Run) string {
 	n := r.graph.Node(run.Open.Node)
+	if n == nil {
+		return "Answer it with the gamma that began the run."
+	}
 	if n.HumanDecision == nil {
 		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json '…'"
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/wire"
 )
@@ -114,8 +113,7 @@ func (s *reader) over() (bool, error) {
 	if info.Seq > s.seq {
 		return false, nil
 	}
-	waits := run.Status == flow.Waiting && run.Reason != flow.ForDelay && run.Reason != flow.ForRetry
-	return run.Status.Ended() || waits || run.Status == flow.Parked && run.Reason == flow.ForOperator, nil
+	return run.Stands(time.Now().UnixMilli(), true), nil
 }
 
 // end prints how the run stands.

@@ -214,6 +214,9 @@ func (e *examination) rest(d directory, l *loader, quiet bool) error {
 }
 
 func (e *examination) lookAtBlobs(d directory, entries []transcript.Entry, known map[string]bool) error {
+	if checkKind(d.blobs(), true) != nil {
+		return nil // told as misplaced
+	}
 	seen := map[string]bool{}
 	for _, x := range entries {
 		for _, n := range blobsOf(x) {

@@ -1,15 +1,25 @@
 package flow
 
 import (
+	"fmt"
+
 	"github.com/gamma-harness/gamma/workflow"
 )
 
 // Event is something that happens to a run.
 type Event interface{ decide(c *commit) }
 
-// Claim: somebody has taken the run's claim. LeaseWas is when the lease before
-// it ran out, 0 if it was given back.
-type Claim struct{ LeaseWas int64 }
+// Claim: somebody has taken the run's claim. Without one nobody worked on the
+// run since LeaseWas (0: that doesn't matter, since no clock ran). Lost: the
+// claim before wasn't given back, its holder was lost.
+type Claim struct {
+	LeaseWas int64
+	Lost     bool
+}
+
+// maxTakes is how often what a run is owed is taken up from a lost host, one
+// after the other, before a person is asked.
+const maxTakes = 4
 
 func (ev Claim) decide(c *commit) {
 	r := c.Next
@@ -34,23 +44,53 @@ func (ev Claim) decide(c *commit) {
 		c.enter(r.Next, false)
 		return
 	}
-	if r.Status == Running && r.Open != nil {
-		c.takeOver(c.g.Node(r.Open.Node), ev.LeaseWas)
+	switch {
+	case r.Status == Running && r.Open != nil:
+		c.takeOver(c.g.Node(r.Open.Node), ev)
+	case r.Status == Queued && !r.started() && ev.Lost && !c.crashLoop("its start", r.Tries):
+		c.add(Fact{Kind: KindTaken, Tries: r.Tries + 1})
 	}
 }
 
+// crashLoop parks a run that was taken up too often. Whatever is owed may be
+// what ends the hosts.
+func (c *commit) crashLoop(what string, takes int) bool {
+	if takes < maxTakes || mutant("CrashLoopNever") {
+		return false
+	}
+	c.add(Fact{Kind: KindParked, Reason: ForOperator, Code: "crash_loop", Now: c.env.Now,
+		Message: fmt.Sprintf("%s: each of the %d hosts that carried it out was lost, so it isn't tried again by itself; find out why (does it end the process, or need more memory than there is?), then resume or cancel the run", what, takes+1)})
+	return true
+}
+
 // takeOver goes on with an attempt that another holder began.
-func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
+func (c *commit) takeOver(n *workflow.Node, ev Claim) {
+	open := c.Next.Open
+	away := !c.env.Session && (n.Assistant() && !mutant("AssistantAnywhere") || open.There && !mutant("YieldAnywhere"))
+	takes := open.Takes
+	if ev.Lost && !away {
+		if takes >= maxTakes {
+			c.uncounted(ev.LeaseWas)
+		}
+		if c.crashLoop("node "+n.ID, takes) {
+			return
+		}
+		takes++
+	}
 	switch {
 	case n.NodeType == workflow.TypeAgent && mutant("AgentAttemptRenewed"):
 		c.finish(CancelledByUs, "interrupted", "the host was lost while it ran", nil)
 		c.enter(n.ID, true)
 	case n.NodeType == workflow.TypeAgent:
-		c.uncounted(leaseWas)
-		away := n.Assistant() && !mutant("AssistantAnywhere") || c.Next.Open.There && !mutant("YieldAnywhere")
-		if away && !c.env.Session {
+		c.uncounted(ev.LeaseWas)
+		if away {
 			c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
+			return
 		}
+		c.taken(takes)
+	case n.NodeType == workflow.TypeAction && !n.Delay && open.Unbegun:
+		c.finish(CancelledByUs, "interrupted", "the run was parked before it began", nil)
+		c.enter(n.ID, true)
 	case n.NodeType == workflow.TypeAction && !n.Delay:
 		if n.Replay == "once" && !mutant("OnceRepeated") {
 			c.finish(FailedAttempt, "outcome_unknown", "the host was lost while it ran; it must not be repeated, and nobody knows how far it came", nil)
@@ -58,8 +98,19 @@ func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
 		}
 		c.finish(CancelledByUs, "interrupted", "the host was lost while it ran", nil)
 		c.enter(n.ID, true)
+		if c.Next.Open != nil {
+			c.taken(takes)
+		}
 	default:
-		c.uncounted(leaseWas)
+		c.uncounted(ev.LeaseWas)
+		c.taken(takes)
+	}
+}
+
+// taken counts a take-up of the open attempt.
+func (c *commit) taken(takes int) {
+	if takes != c.Next.Open.Takes {
+		c.add(Fact{Kind: KindTaken, Attempt: c.Next.Open.ID, Tries: takes})
 	}
 }
 

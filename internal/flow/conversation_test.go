@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //
 //	use NAME [SESSION]      a run of the definition (definitions_test.go), with a session of origin
 //	here · away             the session is live where decisions are made, or isn't
-//	claim [D]               the claim is taken; the lease before it ran out D ago
+//	claim [D [back]]        the claim is taken; the one before was lost D ago, or given back then
 //	visit VERB …            the event comes from somebody without the claim
 //	start JSON · bad TEXT   the input is normalised, or is bad
 //	ok JSON · failed CODE · timedout     a node's result
@@ -34,7 +34,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	step TEXT · stop WHY [CAUSE] · submit JSON   an agent step has settled
 //	ask JSON · wait MS · timeout MS      what a checkpoint asks, how long a delay waits, a computed timeout
 //	answer CHOICE [TEXT] · value JSON · model CHOICE · stale CHOICE
-//	pause · resume · escape · cancel · park WHO · unseen · fire
+//	pause · resume · escape · cancel · park WHO [TEXT] · unbegun TEXT · missing D TEXT · unseen · fire
 //	present WORD JSON       the presentation's words and its result are known
 //	yield · speak           a submit step waits for the user; the user has spoken
 //	publish TYPE KEY JSON
@@ -293,8 +293,8 @@ func (c *conversation) event(verb, rest string) flow.Event {
 	switch verb {
 	case "claim":
 		ev := flow.Claim{}
-		if rest != "" {
-			ev.LeaseWas = c.env.Now - duration(c.t, rest)
+		if a != "" {
+			ev.LeaseWas, ev.Lost = c.env.Now-duration(c.t, a), b != "back"
 		}
 		return ev
 	case "start":
@@ -347,6 +347,10 @@ func (c *conversation) event(verb, rest string) flow.Event {
 		return flow.Cancel{By: "me"}
 	case "park":
 		return flow.Park{For: a, Message: b}
+	case "missing":
+		return flow.Park{For: flow.ForOperator, Message: b, LeaseWas: c.env.Now - duration(c.t, a)}
+	case "unbegun":
+		return flow.Park{For: flow.ForOperator, Message: rest, Unbegun: true}
 	case "unseen":
 		return flow.Unseen{Attempt: attempt}
 	case "yield":

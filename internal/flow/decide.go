@@ -217,7 +217,7 @@ func (c *commit) notice(f *Fact, n *workflow.Node, text workflow.JSON) workflow.
 	r := c.Next
 	f.Notice = fmt.Sprintf("%s/%s/%d", r.ID, n.ID, r.Nodes[n.ID].Notified+1)
 	f.Text = unquote(text)
-	return toJSON(workflow.Receipt{NotificationID: f.Notice, Session: r.Session})
+	return ToJSON(workflow.Receipt{NotificationID: f.Notice, Session: r.Session})
 }
 
 // turnID is the id of the turn that tells a session of a failure.

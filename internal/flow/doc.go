@@ -55,7 +55,13 @@
 //	compute, notify, checkpoint,   the same attempt runs again; it has no effect outside,
 //	enter, exit, delay             and time without a claim isn't counted either
 //	action, shell, batch           ends as cancelled (interrupted), and a new attempt begins;
-//	                               of a node marked once it fails as outcome_unknown
+//	                               of a node marked once it fails as outcome_unknown, unless
+//	                               it was parked before it had an effect
+//
+// What is owed is taken up from a lost host four times in a row. If each was
+// lost too, the run is parked for the operator (crash_loop); resume gives it
+// the same again. Whatever brings the run further begins the count anew; an
+// update doesn't, nor does a claim that was given back.
 //
 // A submit step may yield: it waits for the user, and its clock stands until
 // somebody has spoken, also over parking and restarts. One that yielded in the
@@ -68,6 +74,7 @@
 //	attempt_started  attempt, node, deadline; again: it replaces an interrupted one
 //	attempt_prepared of an agent, before its prompt: deadline, maxChars, digest of the prompt
 //	deadline_moved   to At
+//	taken_up         attempt ("": the start), how often now
 //	asked            decision id, digest of the request, until, default
 //	delayed          until
 //	answered         choice, by, key; input: the answer is the run's input from now on
@@ -78,7 +85,7 @@
 //	pause_asked, paused (next), held, unheld, resumed
 //	yielded          the step waits for the user, in the origin session if it names one; its clock stands
 //	spoke            the user has spoken, or the step goes on otherwise; its clock goes on
-//	parked           reason, code, message; unparked
+//	parked           reason, code, message, unbegun: the open attempt had no effect; unparked
 //	updated          type, key, data, estimate
 //	turn_owed        attempt and cause of a failure that the session hasn't heard of
 //	turn_settled     a later prompt of the run tells it

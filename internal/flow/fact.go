@@ -37,6 +37,7 @@ type Fact struct {
 	Type     string        `json:"type,omitempty"`
 	Data     workflow.JSON `json:"data,omitempty"`
 	Estimate workflow.JSON `json:"estimate,omitempty"`
+	Unbegun  bool          `json:"unbegun,omitempty"`
 }
 
 // The kinds of facts.
@@ -46,6 +47,7 @@ const (
 	KindAttempt       = "attempt_started"
 	KindPrepared      = "attempt_prepared"
 	KindDeadlineMoved = "deadline_moved"
+	KindTaken         = "taken_up"
 	KindAsked         = "asked"
 	KindDelayed       = "delayed"
 	KindAnswered      = "answered"
@@ -83,6 +85,8 @@ func applier(kind string) func(g *Graph, r *Run, f Fact) {
 		return applyPrepared
 	case KindDeadlineMoved:
 		return applyDeadlineMoved
+	case KindTaken:
+		return applyTaken
 	case KindAsked:
 		return applyAsked
 	case KindDelayed:
@@ -163,7 +167,7 @@ func applyCreated(_ *Graph, r *Run, f Fact) {
 }
 
 func applyStarted(_ *Graph, r *Run, f Fact) {
-	r.Title = f.Title
+	r.Title, r.Tries = f.Title, 0
 	r.Nodes[""] = Visit{Outcome: OK, Seq: r.Seq}
 }
 
@@ -183,7 +187,15 @@ func applyAttempt(g *Graph, r *Run, f Fact) {
 }
 
 func applyPrepared(_ *Graph, r *Run, f Fact) {
-	r.Open.Prepared, r.Open.Deadline, r.Open.MaxChars, r.Open.Prompt = true, f.At, f.MaxChars, f.Digest
+	r.Open.Prepared, r.Open.Deadline, r.Open.MaxChars, r.Open.Prompt, r.Open.Takes = true, f.At, f.MaxChars, f.Digest, 0
+}
+
+func applyTaken(_ *Graph, r *Run, f Fact) {
+	if r.Open == nil {
+		r.Tries = f.Tries
+		return
+	}
+	r.Open.Takes = f.Tries
 }
 
 func applyDeadlineMoved(_ *Graph, r *Run, f Fact) {
@@ -242,7 +254,7 @@ func applyPaused(_ *Graph, r *Run, f Fact) {
 func applyHeld(_ *Graph, r *Run, f Fact) {
 	r.Open.Held = f.Kind == KindHeld
 	if r.Open.Held {
-		r.Status, r.Reason = Waiting, ForPause
+		r.Status, r.Reason, r.Open.Takes = Waiting, ForPause, 0
 		return
 	}
 	r.Open.Resumes++
@@ -262,8 +274,15 @@ func applyWaits(_ *Graph, r *Run, f Fact) {
 }
 
 func applyParked(_ *Graph, r *Run, f Fact) {
-	r.Status, r.Reason, r.Message = Parked, f.Reason, f.Message
-	if r.Open != nil && r.Open.Deadline > 0 {
+	r.Status, r.Reason, r.Message, r.Wake = Parked, f.Reason, f.Message, 0
+	if r.Open == nil {
+		if !r.started() {
+			r.Tries = 0
+		}
+		return
+	}
+	r.Open.Takes, r.Open.Unbegun = 0, r.Open.Unbegun || f.Unbegun
+	if r.Open.Deadline > 0 {
 		r.Open.Left = max(r.Open.Deadline-f.Now, 1)
 	}
 }

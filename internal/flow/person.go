@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -95,10 +97,60 @@ func (ev Answer) output(n *workflow.Node) (workflow.JSON, string) {
 }
 
 func answerJSON(choice, text string) workflow.JSON {
-	return toJSON(struct {
+	return ToJSON(struct {
 		Choice string `json:"choice"`
 		Text   string `json:"text,omitempty"`
 	}{choice, text})
+}
+
+// Won is the answer that a decision has, if it has one.
+type Won struct {
+	Choice, By, Key string
+	Value           workflow.JSON // of a checkpoint, or with its text
+}
+
+// Verdict says what became of an answer after the run was asked to take it: nil
+// if it is the one that won, or the same by the same key. won is nil if there
+// is none; refused is what the run said, nil if its holder took or refused it.
+func (ev Answer) Verdict(run string, won *Won, refused *Refusal) *Refusal {
+	switch {
+	case won != nil && ev.Key != "" && won.Key == ev.Key && ev.same(won):
+		return nil
+	case won != nil && won.By == ev.By && refused == nil && ev.Key == "" && ev.same(won):
+		return nil
+	case won != nil:
+		return &Refusal{Code: "conflict", Reason: "run " + run + ": " + won.said()}
+	case refused != nil:
+		return refused
+	}
+	return &Refusal{Code: "conflict", Reason: "run " + run + " didn't take the answer"}
+}
+
+// same reports whether an answer says what the one that won says.
+func (ev Answer) same(won *Won) bool {
+	if ev.Choice != won.Choice {
+		return false
+	}
+	if ev.Choice == "" {
+		return bytes.Equal(Compact(ev.Value), Compact(won.Value))
+	}
+	var given struct {
+		Text string `json:"text"`
+	}
+	return json.Unmarshal(won.Value, &given) == nil && given.Text == ev.Text
+}
+
+// said tells how the decision was made.
+func (w *Won) said() string {
+	switch {
+	case w.By == "cancel":
+		return "it was cancelled before anybody had answered"
+	case w.By == "timeout":
+		return "the time to answer was over, and the default was taken: " + w.Choice
+	case w.Choice != "":
+		return w.By + " has answered already: " + w.Choice
+	}
+	return w.By + " has answered already: " + string(w.Value)
 }
 
 // Pause: the run shall stop at the next boundary.
@@ -188,25 +240,36 @@ func (c *commit) cancel(by string) {
 		if open.Decision != "" {
 			c.add(Fact{Kind: KindAnswered, Attempt: open.ID, Decision: open.Decision, By: "cancel"})
 		}
-		c.finish(CancelledByUs, "cancelled", "cancelled by "+by, nil)
+		c.add(Fact{Kind: KindFinished, Node: open.Node, Attempt: open.ID, Outcome: CancelledByUs, Code: "cancelled", Message: "cancelled by " + by})
 	}
 	c.end(Cancelled, "cancelled", "cancelled by "+by)
 }
 
 // Park: the holder gives the run up without recording anything about its
-// attempt, whose clock stops.
+// attempt, whose clock stops. For the operator also one whose time has come:
+// what waited waits anew when it is resumed.
 type Park struct {
-	For     string `json:"for"` // host or operator
-	Message string `json:"message,omitempty"`
+	For     string // host or operator
+	Message string
+	// LeaseWas is since when nobody worked on the run, if it is parked as soon
+	// as it is claimed.
+	LeaseWas int64
+	Unbegun  bool          // the open attempt had no effect yet
+	Receipt  workflow.JSON // of what it did
 }
 
 func (ev Park) decide(c *commit) {
 	r := c.Next
-	if r.Status != Running && r.Status != Queued {
+	due := r.Status == Waiting && r.Wake > 0 && c.env.Now >= r.Wake && ev.For == ForOperator
+	if r.Status != Running && r.Status != Queued && !due {
 		c.refuse("not_now", "run %s can't be parked: it is %s", r.ID, r.where())
 		return
 	}
-	c.add(Fact{Kind: KindParked, Reason: ev.For, Message: ev.Message, Now: c.env.Now})
+	if r.Open != nil {
+		c.uncounted(ev.LeaseWas)
+	}
+	c.Receipt = ev.Receipt
+	c.add(Fact{Kind: KindParked, Reason: ev.For, Message: ev.Message, Now: c.env.Now, Unbegun: ev.Unbegun && r.Open != nil})
 }
 
 // Fire: a time has come, that of a wait or the deadline of the open attempt.
@@ -230,7 +293,7 @@ func (c *commit) wake() {
 	case ForRetry:
 		c.enter(r.Next, false)
 	case ForDelay:
-		c.finish(OK, "", "", toJSON(workflow.Waited{Millis: r.Open.Until - r.Open.At}))
+		c.finish(OK, "", "", ToJSON(workflow.Waited{Millis: r.Open.Until - r.Open.At}))
 	case ForDecision:
 		n := c.g.Node(r.Open.Node)
 		if r.Open.Default == "" {

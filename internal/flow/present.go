@@ -63,7 +63,7 @@ func (c *commit) present() {
 	}
 	text := cut(c.words.Text, MaxPresentation)
 	result := cut(string(c.words.Result), MaxPresentation-Units(text))
-	c.add(Fact{Kind: KindPresent, Notice: c.Next.ID + "/present", Text: text, Data: toJSON(result)})
+	c.add(Fact{Kind: KindPresent, Notice: c.Next.ID + "/present", Text: text, Data: ToJSON(result)})
 }
 
 // cut shortens a text to so many UTF-16 units, and says so.

@@ -148,7 +148,7 @@ func estimate(history []Sample, s *Sample, p progress) workflow.JSON {
 	if e == (Estimate{}) {
 		return nil
 	}
-	return toJSON(e)
+	return ToJSON(e)
 }
 
 // ratesOf are the units a second of each interval.

@@ -71,11 +71,11 @@ const (
 // StepOutcome is what a session says about an agent step. The session reports;
 // this package judges.
 type StepOutcome struct {
-	State        string
-	Text         string        // exact visible text of the answer
-	Output       workflow.JSON // of submit steps: what was accepted
-	Entry        string        // the answer's entry
-	First, Last  string        // range of the conversation
+	State       string
+	Text        string        // exact visible text of the answer
+	Output      workflow.JSON // of submit steps: what was accepted
+	Entry       string        // the answer's entry
+	First, Last string        // range of the conversation
 	// SessionToken is the lease token of the session that says so. A commit
 	// depends on it if that is the run's session of origin: always of an
 	// assistant step, of a submit step if the session is live where it is
@@ -131,14 +131,14 @@ func (ev StepDone) decide(c *commit) {
 	if len(text) > receiptText {
 		text = strings.ToValidUTF8(text[:receiptText], "")
 	}
-	c.Receipt = toJSON(receipt{c.Next.ID, n.ID, ev.Attempt, o.Entry, TextHash(o.Text), text, o.First, o.Last})
+	c.Receipt = ToJSON(receipt{c.Next.ID, n.ID, ev.Attempt, o.Entry, TextHash(o.Text), text, o.First, o.Last})
 	switch units := Units(o.Text); {
 	case strings.TrimSpace(o.Text) == "":
 		c.finish(FailedAttempt, "empty", "the answer has no visible text", nil)
 	case limit > 0 && units > limit:
 		c.finish(FailedAttempt, "max_chars", fmt.Sprintf("the answer has %d characters; maxChars is %d", units, limit), nil)
 	default:
-		c.finish(OK, "", "", toJSON(o.Text))
+		c.finish(OK, "", "", ToJSON(o.Text))
 	}
 }
 
@@ -197,7 +197,7 @@ func (ev Ask) decide(c *commit) {
 		c.refuse("stale", "attempt %s asks nobody", ev.Attempt)
 		return
 	}
-	f := Fact{Kind: KindAsked, Node: n.ID, Attempt: ev.Attempt, Reason: ForCheckpoint, Digest: Digest(string(ev.Request), string(toJSON(n.HumanDecision)))}
+	f := Fact{Kind: KindAsked, Node: n.ID, Attempt: ev.Attempt, Reason: ForCheckpoint, Digest: Digest(string(ev.Request), string(ToJSON(n.HumanDecision)))}
 	f.Decision = DecisionID(ev.Attempt, f.Digest)
 	if h := n.HumanDecision; h != nil {
 		f.Reason, f.Default = ForDecision, h.Default

@@ -66,7 +66,7 @@ func Rows(before *Run, c *Commit) RowSet {
 		case KindUpdated:
 			s.News = append(s.News, NewsKey(f.Type, f.Key))
 		case KindPresent:
-			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticePresent, string(toJSON(Words{f.Text, unquote(f.Data)}))})
+			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticePresent, string(ToJSON(Words{f.Text, unquote(f.Data)}))})
 		case KindTurnDue:
 			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticeTurn, f.Message})
 		}

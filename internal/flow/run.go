@@ -62,7 +62,7 @@ type Run struct {
 	Attempts  int
 	Steps     int    // nodes entered, without enter and exit
 	Next      string // the node to enter
-	Tries     int    // failed tries of the node that is tried again
+	Tries     int    // failed tries of the node that is tried again; before the start: how often that was taken up
 	Pause     bool   // wanted at the next boundary
 	Turn      string // id of the successor turn that is owed
 	Presented bool
@@ -95,6 +95,8 @@ type Attempt struct {
 	Waits    bool   `json:"waits,omitempty"`   // for the user to speak; Left is what remains of its time
 	There    bool   `json:"there,omitempty"`   // it waits in the session of origin
 	Resumes  int    `json:"resumes,omitempty"` // how often it was let go again after Escape
+	Takes    int    `json:"takes,omitempty"`   // how often it was taken up from a lost host, one after the other
+	Unbegun  bool   `json:"unbegun,omitempty"` // it was parked before it had an effect
 }
 
 // Visit is how the newest attempt of a node ended.
@@ -155,8 +157,8 @@ func (r *Run) Slot(g *Graph) bool {
 	if r.Session == "" || r.Status.Ended() {
 		return false
 	}
-	if r.Open != nil && g.Node(r.Open.Node) != nil && g.Node(r.Open.Node).NodeType == workflow.TypeAgent {
-		return true
+	if r.Open != nil && (g.Node(r.Open.Node) == nil || g.Node(r.Open.Node).NodeType == workflow.TypeAgent) {
+		return true // also of a definition that can't be read here
 	}
 	switch r.Status {
 	case Running:
@@ -167,6 +169,27 @@ func (r *Run) Slot(g *Graph) bool {
 		return r.Reason == ForDelay || r.Reason == ForRetry
 	}
 	return false
+}
+
+// Stands reports whether the run goes on only when somebody else does
+// something: a person, or a host with its session. live says whether its
+// session is live where that is asked; who only watches says yes.
+func (r *Run) Stands(now int64, live bool) bool {
+	switch r.Status {
+	case Queued, Running:
+		return false
+	case Waiting:
+		return r.Wake == 0 || r.Reason == ForDecision && now < r.Wake
+	case Parked:
+		return r.Reason != ForHost && !(r.Reason == ForSession && live)
+	}
+	return true
+}
+
+// started reports whether the run's input is normalised.
+func (r *Run) started() bool {
+	_, ok := r.Nodes[""]
+	return ok
 }
 
 // Graph is a definition's graph with an index.
@@ -187,6 +210,10 @@ func Index(g *workflow.Graph) *Graph {
 	}
 	return out
 }
+
+// Unreadable is the graph of a definition that this version can't read: it has
+// no nodes. A run of it can be shown, parked and cancelled.
+func Unreadable(name string) *Graph { return Index(&workflow.Graph{Name: name}) }
 
 // Node returns the node with an id, nil if there is none.
 func (g *Graph) Node(id string) *workflow.Node { return g.nodes[id] }

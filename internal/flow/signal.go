@@ -25,7 +25,7 @@ func EncodeSignal(ev Event) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%T is no signal", ev)
 	}
-	return json.Marshal(signal{kind, toJSON(ev)})
+	return json.Marshal(signal{kind, ToJSON(ev)})
 }
 
 type signal struct {

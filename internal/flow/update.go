@@ -42,7 +42,7 @@ func (ev Publish) decide(c *commit) {
 		c.refuse("too_fast", "update %s/%s: more than 20 updates a second", u.Type, u.Key)
 		return
 	}
-	f := Fact{Kind: KindUpdated, Attempt: ev.Attempt, Type: u.Type, Key: u.Key, Data: compact(u.Data), Now: c.env.Now}
+	f := Fact{Kind: KindUpdated, Attempt: ev.Attempt, Type: u.Type, Key: u.Key, Data: Compact(u.Data), Now: c.env.Now}
 	if u.Type == "progress" {
 		p, why := readProgress(u.Data)
 		if why != "" {
@@ -70,7 +70,8 @@ func badUpdate(n *workflow.Node, u workflow.Update) string {
 	return ""
 }
 
-func compact(j workflow.JSON) workflow.JSON {
+// Compact takes the space between tokens out of a value.
+func Compact(j workflow.JSON) workflow.JSON {
 	var b bytes.Buffer
 	if json.Compact(&b, j) != nil {
 		return j

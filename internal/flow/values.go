@@ -32,8 +32,8 @@ func outputPath(on string) string {
 	return strings.TrimPrefix(on, "$.")
 }
 
-// toJSON encodes a value of our own, without HTML escaping.
-func toJSON(v any) workflow.JSON {
+// ToJSON encodes a value of our own, without HTML escaping.
+func ToJSON(v any) workflow.JSON {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -57,7 +57,7 @@ func short(s string) string {
 	if len(s) > 100 {
 		s = strings.ToValidUTF8(s[:100], "") + "…"
 	}
-	b := toJSON(s)
+	b := ToJSON(s)
 	return string(b)
 }
 
@@ -93,7 +93,7 @@ func unsound(j workflow.JSON) string {
 func Digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
-		h.Write(toJSON(p))
+		h.Write(ToJSON(p))
 		h.Write([]byte{'\n'})
 	}
 	return hex.EncodeToString(h.Sum(nil))

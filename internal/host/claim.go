@@ -38,13 +38,23 @@ func (c *claim) Commit(ctx context.Context, before *flow.Run, commit *flow.Commi
 	return until, nil
 }
 
-// lost turns the store's word for a lost claim into the runner's.
+// lost turns the store's words for a lost claim and for an outage into the
+// runner's.
 func lost(err error) error {
-	if errors.Is(err, store.ErrFenced) {
+	switch {
+	case errors.Is(err, store.ErrFenced):
 		return runner.ErrLost
+	case errors.Is(err, store.ErrTryLater):
+		return outage{err}
 	}
 	return err
 }
+
+// outage is an error of a store that may be gone later, in the words of both.
+type outage struct{ error }
+
+func (o outage) Unwrap() error        { return o.error }
+func (o outage) Is(target error) bool { return target == runner.ErrTryLater }
 
 // Renew keeps the claim.
 func (c *claim) Renew(ctx context.Context) (time.Time, error) {
@@ -55,7 +65,8 @@ func (c *claim) Renew(ctx context.Context) (time.Time, error) {
 
 // Output reads an output.
 func (c *claim) Output(ctx context.Context, seq int64) (workflow.JSON, error) {
-	return c.host.Store.Output(ctx, c.run, seq)
+	out, err := c.host.Store.Output(ctx, c.run, seq)
+	return out, lost(err)
 }
 
 // Signals lists what was left for the run.
@@ -65,26 +76,26 @@ func (c *claim) Signals(ctx context.Context) ([]runner.Signal, error) {
 	for i, s := range list {
 		out[i] = runner.Signal{ID: s.ID, Event: s.Event}
 	}
-	return out, err
+	return out, lost(err)
 }
 
 // Drop removes a signal.
 func (c *claim) Drop(ctx context.Context, id string) error {
 	_, err := c.host.Store.Drop(ctx, c.run, id)
-	return err
+	return lost(err)
 }
 
 // park parks a run that can't be carried out here for the operator.
-func (c *claim) park(ctx context.Context, g *flow.Graph, run *flow.Run, why string) (*flow.Run, error) {
-	if g == nil {
-		return nil, errors.New("run " + run.ID + ": " + why)
-	}
-	c.graph = g
-	d := flow.Decide(g, run, flow.Park{For: flow.ForOperator, Message: why}, flow.Env{Now: time.Now().UnixMilli(), Holder: true})
+func (c *claim) park(ctx context.Context, run *flow.Run, leaseWas int64, why string) (*flow.Run, error) {
+	d := flow.Decide(c.graph, run, flow.Park{For: flow.ForOperator, Message: why, LeaseWas: leaseWas}, flow.Env{Now: time.Now().UnixMilli(), Holder: true})
 	if d.Refused != nil {
-		return run, c.host.Store.Release(ctx, c.run, c.token)
+		return run, nil
 	}
-	if _, err := c.Commit(ctx, run, &d, nil); err != nil {
+	err := c.host.patient(ctx, c.run, func() error {
+		_, err := c.Commit(ctx, run, &d, nil)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	if c.host.Observe != nil {

@@ -21,5 +21,11 @@
 // A run goes on only with the definition that it began with: graph and code
 // have the same key. Where it isn't there, the run is parked for the operator,
 // with what to do; it stays readable. A run whose workspace is gone is parked
-// too. Resume tries again.
+// too. Resume tries again. A run whose definition this version can't read takes
+// only cancel.
+//
+// # Outages
+//
+// Drive and Work wait for a store that can't be used for now, and tell Trouble
+// once.
 package host

@@ -20,10 +20,13 @@ import (
 func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, until time.Time)) (*flow.Run, error) {
 	told := false
 	for {
-		if err := h.bury(ctx); err != nil {
-			return nil, err
-		}
-		c, err := h.Store.Claim(ctx, h.hunt(id))
+		var c *store.Claimed
+		err := h.patient(ctx, id, func() (err error) {
+			if err = h.bury(ctx); err == nil {
+				c, err = h.Store.Claim(ctx, h.hunt(id))
+			}
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("run %s: claim: %w", id, err)
 		}
@@ -32,31 +35,50 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 			switch {
 			case errors.Is(err, runner.ErrLost):
 			case err != nil: // who tries again shall not have to wait for the lease
-				return run, errors.Join(err, h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token))
+				return run, errors.Join(err, h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token, time.Now().UnixMilli()))
 			case h.stands(run) || ctx.Err() != nil:
 				return run, nil
 			}
 			continue
 		}
-		run, info, err := h.Store.Load(ctx, id)
-		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", id, err)
-		}
-		now := time.Now()
-		held := info.LeaseUntil > now.UnixMilli()
-		if !held && h.stands(run) || run.Status.Ended() {
-			return run, nil
-		}
-		if held && !told && notice != nil {
-			notice(info.Holder, time.UnixMilli(info.LeaseUntil))
+		run, over, err := h.others(ctx, id, func(info store.Info) {
+			if !told && notice != nil {
+				notice(info.Holder, time.UnixMilli(info.LeaseUntil))
+			}
 			told = true
-		}
-		if err := h.sleep(ctx, run); ctx.Err() != nil {
-			return run, nil // nothing to park: nobody here holds it
-		} else if err != nil {
-			return nil, fmt.Errorf("run %s: timer: %w", id, err)
+		})
+		if over || err != nil {
+			return run, err
 		}
 	}
+}
+
+// others waits a while for whoever has the run, or for its timer. over: nobody
+// goes on with it by himself.
+func (h *Runs) others(ctx context.Context, id string, held func(store.Info)) (run *flow.Run, over bool, err error) {
+	var info store.Info
+	err = h.patient(ctx, id, func() (err error) {
+		run, info, err = h.Store.Load(ctx, id)
+		return err
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("run %s: %w", id, err)
+	}
+	live := info.LeaseUntil > time.Now().UnixMilli()
+	if !live && h.stands(run) || run.Status.Ended() {
+		return run, true, nil
+	}
+	if live {
+		held(info)
+	}
+	err = h.patient(ctx, id, func() error { return h.sleep(ctx, run) })
+	if ctx.Err() != nil {
+		return run, true, nil // nothing to park: nobody here holds it
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("run %s: timer: %w", id, err)
+	}
+	return run, false, nil
 }
 
 // Tick fires the timers whose time has come.
@@ -64,15 +86,7 @@ func (h *Runs) Tick(ctx context.Context) error { return h.fireDue(ctx) }
 
 // stands reports whether a run goes on only when somebody else does something.
 func (h *Runs) stands(r *flow.Run) bool {
-	switch r.Status {
-	case flow.Queued, flow.Running:
-		return false
-	case flow.Waiting:
-		return r.Wake == 0 || r.Reason == flow.ForDecision && time.Now().UnixMilli() < r.Wake
-	case flow.Parked:
-		return r.Reason != flow.ForHost && !(r.Reason == flow.ForSession && h.live(r.Session))
-	}
-	return true
+	return r.Stands(time.Now().UnixMilli(), h.live(r.Session))
 }
 
 // sleep waits for a timer of the run and fires it, or just a while.
@@ -113,9 +127,12 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if err != nil {
 		return err
 	}
-	g, err := graphOf(d)
-	if err != nil {
-		return err
+	g, unread := GraphOf(d)
+	if unread != nil {
+		var refused *flow.Refusal
+		if ev, refused = readable(ev, unread); refused != nil {
+			return refused
+		}
 	}
 	c := flow.Decide(g, run, ev, flow.Env{Now: now, Session: h.live(run.Session)})
 	if c.Refused != nil {
@@ -232,30 +249,15 @@ func (h *Runs) verdict(ctx context.Context, id string, ev flow.Event, refused *f
 		return nil
 	}
 	d, err := h.Store.Decision(ctx, a.Decision)
-	switch {
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return err
-	case err == nil && d.Answered && a.Key != "" && d.Key == a.Key && sameAnswer(d, a):
-		return nil
-	case err == nil && d.Answered && d.By == a.By && refused == nil && a.Key == "":
-		return nil
-	case err == nil && d.Answered:
-		return &flow.Refusal{Code: "conflict", Reason: "run " + id + ": " + said(d)}
-	case refused != nil:
-		return refused
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("run %s: %w", id, err)
 	}
-	return &flow.Refusal{Code: "conflict", Reason: "run " + id + " didn't take the answer"}
-}
-
-// said tells how a decision was made.
-func said(d store.Decision) string {
-	switch {
-	case d.By == "cancel":
-		return "it was cancelled before anybody had answered"
-	case d.By == "timeout":
-		return "the time to answer was over, and the default was taken: " + d.Choice
-	case d.Choice != "":
-		return d.By + " has answered already: " + d.Choice
+	var won *flow.Won
+	if err == nil && d.Answered {
+		won = &flow.Won{Choice: d.Choice, By: d.By, Key: d.Key, Value: d.Answer}
 	}
-	return d.By + " has answered already: " + string(d.Answer)
+	if no := a.Verdict(id, won, refused); no != nil {
+		return no
+	}
+	return nil
 }

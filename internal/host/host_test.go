@@ -30,16 +30,18 @@ type place struct {
 	t    *testing.T
 	db   *store.SQLite
 	dir  string
+	path string // of the database
 	defs map[string]*w.Definition
 }
 
 func newPlace(t *testing.T) *place {
-	db, err := store.OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "gamma.db"))
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	db, err := store.OpenSQLite(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	return &place{t, db, t.TempDir(), map[string]*w.Definition{}}
+	return &place{t, db, t.TempDir(), path, map[string]*w.Definition{}}
 }
 
 // host makes a host that knows the place's definitions.

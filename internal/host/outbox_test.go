@@ -393,6 +393,7 @@ func TestW37_TheOriginSessionTakesAnAssistantStepUp(t *testing.T) {
 	p := newPlace(t)
 	p.define("say", w.Agent("say", func(*w.Ctx) string { return "Say it." }, w.AssistantMessage()))
 	detached := p.host("detached")
+	detached.Steps = &once{}
 	id, err := detached.Start(t.Context(), host.Request{Definition: p.defs["say"], Source: "test:say", Input: w.JSON(`{"word":"hi"}`), Workspace: p.dir, Session: "S"})
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 	"unicode/utf8"
 
@@ -34,7 +33,8 @@ type Config struct {
 	// never known.
 	Dead func(holder string) bool
 	// Trouble is told of a run that couldn't be carried on, so that one such
-	// run doesn't keep Work from the others; nil: nobody listens.
+	// run doesn't keep Work from the others, and once of a store that can't be
+	// used for now ("": it isn't about one run); nil: nobody listens.
 	Trouble func(run string, err error)
 	// Outbox delivers what runs tell the sessions of this process; nil: that is
 	// left to others.
@@ -122,10 +122,20 @@ func (e *InputError) Error() string {
 	return text
 }
 
+// ErrNoSteps: a workflow has a step for a model, and the host carries out none.
+var ErrNoSteps = errors.New("it is a step for a model, which this version can't carry out yet")
+
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
+	}
+	if h.Steps == nil {
+		for i := range r.Definition.Graph.Nodes {
+			if n := &r.Definition.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
+				return "", fmt.Errorf("workflow %s: node %s: %w", r.Definition.Graph.Name, n.ID, ErrNoSteps)
+			}
+		}
 	}
 	if r.ID == "" {
 		id, err := uuid.NewV7()
@@ -144,6 +154,26 @@ func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
 		return "", fmt.Errorf("start of workflow %s: %w", r.Definition.Graph.Name, err)
 	}
 	return r.ID, nil
+}
+
+// patient calls the store until it can be used, or ctx ends.
+func (h *Runs) patient(ctx context.Context, run string, call func() error) error {
+	for n := 0; ; n++ {
+		err := call()
+		if !errors.Is(err, store.ErrTryLater) || ctx.Err() != nil {
+			return err
+		}
+		if n == 0 && h.Trouble != nil {
+			h.Trouble(run, err)
+		}
+		t := time.NewTimer(runner.Wait(n))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return err
+		case <-t.C:
+		}
+	}
 }
 
 // by lists who this host may claim for.
@@ -172,38 +202,61 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err e
 }
 
 func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) {
-	run, info, err := h.Store.Load(ctx, c.Run)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", c.Run, err)
-	}
 	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true}
-	def, graph, err := h.definition(ctx, info.Definition)
-	if err == nil {
-		if fi, statErr := os.Stat(info.Workspace); statErr != nil || !fi.IsDir() {
-			err = fmt.Errorf("its workspace %s is gone: put it back, then resume the run", info.Workspace)
+	out, err := h.claimed(ctx, c, cl)
+	if cl.kept && (err == nil || errors.Is(err, runner.ErrLost)) { // a lost one stays lost
+		released := h.patient(ctx, c.Run, func() error {
+			return h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token, time.Now().UnixMilli())
+		})
+		if err == nil {
+			err = released
 		}
 	}
-	if err != nil {
-		return cl.park(ctx, graph, run, err.Error())
-	}
-	cl.graph = graph
-	given, err := h.Store.Given(ctx, c.Run)
+	return out, err
+}
+
+// claimed carries out a run under its claim.
+func (h *Runs) claimed(ctx context.Context, c store.Claimed, cl *claim) (*flow.Run, error) {
+	var run *flow.Run
+	var info store.Info
+	var stored store.Definition
+	var given workflow.JSON
+	err := h.patient(ctx, c.Run, func() (err error) {
+		if run, info, err = h.Store.Load(ctx, c.Run); err != nil {
+			return err
+		}
+		if stored, err = h.Store.Definition(ctx, info.Definition); err != nil {
+			return fmt.Errorf("definition %s: %w", info.Definition, err)
+		}
+		given, err = h.Store.Given(ctx, c.Run)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.Run, err)
 	}
-	conf := runner.Config{Graph: graph, Program: def.Program, Run: run, Input: given, Claim: cl,
-		Until: time.Now().Add(runner.Lease), LeaseWas: c.LeaseWas, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
+	var why error
+	var def *workflow.Definition
+	if cl.graph, why = GraphOf(stored); why == nil {
+		def, why = h.Find(stored)
+	}
+	if why == nil {
+		why = runner.CheckWorkspace(info.Workspace)
+	}
+	if why != nil {
+		return cl.park(ctx, run, c.LeaseWas, why.Error())
+	}
+	conf := runner.Config{Graph: cl.graph, Program: def.Program, Run: run, Input: given, Claim: cl, Until: time.Now().Add(runner.Lease),
+		Claimed: flow.Claim{LeaseWas: c.LeaseWas, Lost: c.Lost}, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
 	if h.Env != nil {
 		conf.Env = h.Env(info.Workspace)
 	}
 	if h.Observe != nil {
 		conf.Observe = func(before *flow.Run, commit *flow.Commit) { h.Observe(c.Run, before, commit) }
 	}
-	out, err := runner.Drive(ctx, conf)
-	if cl.kept && err == nil {
-		err = h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token)
+	if h.Trouble != nil {
+		conf.Trouble = func(err error) { h.Trouble(c.Run, err) }
 	}
-	return out, err
+	return runner.Drive(ctx, conf)
 }
 
 func (h *Runs) live(session string) bool {
@@ -215,25 +268,11 @@ func (h *Runs) live(session string) bool {
 	return false
 }
 
-// definition finds the code that a run began with. The graph is returned also
-// where the code is gone.
-func (h *Runs) definition(ctx context.Context, key string) (*workflow.Definition, *flow.Graph, error) {
-	stored, err := h.Store.Definition(ctx, key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("definition %s: %w", key, err)
-	}
-	g, err := graphOf(stored)
-	if err != nil {
-		return nil, nil, err
-	}
-	def, err := h.Find(stored)
-	return def, g, err
-}
-
 // Work claims and carries out runs until its context ends, at most parallel at
 // once, and fires timers. Runs that are carried out then are parked. A run that
 // can't be carried on keeps its claim, so that it is tried again only when the
-// lease has run out. The error is that of a store that can't be used.
+// lease has run out. A store that can't be used for now is waited for. The error
+// is that of one that can't be used at all.
 func (h *Runs) Work(ctx context.Context, parallel int) error {
 	slots := make(chan struct{}, parallel)
 	defer func() {
@@ -249,7 +288,11 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 			return nil
 		case slots <- struct{}{}:
 		}
-		c, err := h.next(ctx)
+		var c *store.Claimed
+		err := h.patient(ctx, "", func() (err error) {
+			c, err = h.next(ctx)
+			return err
+		})
 		if err != nil || c == nil {
 			<-slots
 			if err != nil && ctx.Err() == nil {

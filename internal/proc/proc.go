@@ -216,6 +216,9 @@ func (p *Process) PID() int { return p.pid }
 // Done is closed when Wait returns at once.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Exited is closed when the child has ended. Its output may not be read yet.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
 // Wait waits until the child has ended and its output is read.
 func (p *Process) Wait() Result {
 	<-p.done

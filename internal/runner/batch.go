@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
@@ -19,6 +19,8 @@ const (
 	maxConcurrency = 8
 	maxItemMillis  = 3_600_000
 	maxItemError   = 2000
+	maxBatch       = 4 << 20  // bytes of a batch: its arguments are in the results
+	batchBytes     = 20 << 20 // of JSON, which the items' streams share, each the same
 )
 
 // batch runs commands beside each other. How one ends is its result; the node
@@ -32,29 +34,73 @@ func (w *work) batch() (flow.Event, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return w.failed(fmt.Errorf("batch: %w", err))
 	}
+	if len(raw) > maxBatch {
+		return w.failed(fmt.Errorf("batch: it has %d bytes; at most %d are allowed", len(raw), maxBatch))
+	}
 	if why := badBatch(b); why != "" {
 		return w.failed(errors.New("batch: " + why))
 	}
-	out := workflow.BatchResult{Items: make([]workflow.BatchItemResult, len(b.Items))}
-	slots := make(chan struct{}, max(b.MaxConcurrency, 1))
-	var all sync.WaitGroup
-	for i, item := range b.Items {
-		slots <- struct{}{}
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			out.Items[i] = w.item(item)
-			<-slots
-		}()
-	}
-	all.Wait()
+	run := w.items(b)
+	out := workflow.BatchResult{Items: run.results}
 	switch cause := context.Cause(w.ctx); {
 	case errors.Is(cause, errDeadline):
-		return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.TimedOutAttempt, Code: "timeout", Message: "the batch's time was up", Receipt: toJSON(out)}, nil
+		return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.TimedOutAttempt, Code: "timeout", Message: "the batch's time was up", Receipt: flow.ToJSON(out)}, nil
 	case cause != nil:
 		return nil, nil
+	case run.gone != nil:
+		return w.parked(run.gone, !run.begun(), flow.ToJSON(out)), nil
 	}
-	return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.OK, Output: toJSON(out)}, nil
+	return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.OK, Output: flow.ToJSON(out)}, nil
+}
+
+// batchRun is what became of a batch's items.
+type batchRun struct {
+	results []workflow.BatchItemResult
+	gone    *goneError // an item found no workspace, and none was started any more
+}
+
+// begun reports whether a command was started.
+func (r batchRun) begun() bool {
+	return slices.ContainsFunc(r.results, func(i workflow.BatchItemResult) bool { return i.Result != nil })
+}
+
+// items runs the items, so many at once.
+func (w *work) items(b workflow.Batch) batchRun {
+	run := batchRun{results: make([]workflow.BatchItemResult, len(b.Items))}
+	share := batchBytes / (2 * len(b.Items))
+	type ended struct {
+		i    int
+		r    workflow.BatchItemResult
+		gone *goneError
+	}
+	ends := make(chan ended)
+	busy := 0
+	take := func() {
+		e := <-ends
+		busy--
+		run.results[e.i] = e.r
+		if e.gone != nil {
+			run.gone = e.gone
+		}
+	}
+	for i, it := range b.Items {
+		for busy >= max(b.MaxConcurrency, 1) {
+			take()
+		}
+		if run.gone != nil {
+			run.results[i] = workflow.BatchItemResult{ID: it.ID, Outcome: "cancelled"}
+			continue
+		}
+		busy++
+		go func() {
+			r, gone := w.item(it, share)
+			ends <- ended{i, r, gone}
+		}()
+	}
+	for busy > 0 {
+		take()
+	}
+	return run
 }
 
 func badBatch(b workflow.Batch) string {
@@ -85,15 +131,19 @@ func badBatch(b workflow.Batch) string {
 }
 
 // item runs one command of a batch.
-func (w *work) item(it workflow.BatchItem) workflow.BatchItemResult {
+func (w *work) item(it workflow.BatchItem, share int) (workflow.BatchItemResult, *goneError) {
 	out := workflow.BatchItemResult{ID: it.ID, Outcome: "cancelled"}
 	if w.ctx.Err() != nil {
-		return out // it wasn't started
+		return out, nil // it wasn't started
 	}
-	r, err := w.command(w.ctx, workflow.Command{Command: it.Command, Args: it.Args, Dir: it.Dir, TimeoutMs: it.TimeoutMs, MaxChars: it.MaxChars}, nil)
+	r, err := w.command(workflow.Command{Command: it.Command, Args: it.Args, Dir: it.Dir, TimeoutMs: it.TimeoutMs, MaxChars: it.MaxChars}, share, nil)
 	if err != nil {
-		out.Outcome, out.Error = "failed", shorten(text(err))
-		return out
+		out.Error = shorten(text(err))
+		var gone *goneError
+		if !errors.As(err, &gone) {
+			out.Outcome = "failed"
+		}
+		return out, gone
 	}
 	out.Result = &r
 	switch {
@@ -105,7 +155,7 @@ func (w *work) item(it workflow.BatchItem) workflow.BatchItemResult {
 	default:
 		out.Outcome = "succeeded"
 	}
-	return out
+	return out, nil
 }
 
 func shorten(s string) string {

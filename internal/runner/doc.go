@@ -16,9 +16,14 @@
 // # How Drive ends
 //
 //	nil       nothing is owed: the run has ended, waits or is parked
-//	ErrLost   somebody else has the claim; effects were ended first
+//	ErrLost   somebody else has the claim, or may have it; effects were ended first
 //	others    the store or the program's surroundings failed; the run is as it
 //	          was stored, and goes on at the next claim
+//
+// A store that can't be used for now (ErrTryLater) is called again, and Trouble
+// is told once. A running effect is ended StartMargin before its lease; without
+// one nothing is lost by waiting, and the claim's token decides. When its
+// context ends meanwhile, Drive returns ErrTryLater.
 //
 // When its context ends, Drive parks the run for any host, unless its claim is
 // lost. Effects are told to end and waited for: a command's process group gets
@@ -35,6 +40,10 @@
 // A process group in the workspace, with the environment that the host gives
 // and the command's own over it. Each stream keeps its first MaxChars UTF-16
 // units, 1,000,000 at most. The receipt is stored with the attempt also when it
-// failed. Lines of standard output may become updates; the command waits while
-// one is stored.
+// failed. The streams of a batch's items share what can be stored, each the
+// same. Lines of standard output may become updates; the command waits when
+// more than a few wait to be stored. Updates end with the command's time.
+//
+// A command that finds no workspace wasn't begun: the run is parked for the
+// operator.
 package runner

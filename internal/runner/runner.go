@@ -22,13 +22,20 @@ const (
 // ErrLost: the claim is somebody else's.
 var ErrLost = errors.New("the run's claim is lost")
 
+// ErrTryLater: the store can't be used for now.
+var ErrTryLater = errors.New("the store can't be used for now")
+
+// Wait is how long to wait after so many tries that a store couldn't be used.
+func Wait(tries int) time.Duration { return min(250*time.Millisecond<<min(tries, 8), 10*time.Second) }
+
 // Signal is an event that somebody left for the holder.
 type Signal struct {
 	ID    string
 	Event flow.Event
 }
 
-// Claim is the claim of the run and the way into its store.
+// Claim is the claim of the run and the way into its store. Each method may
+// return ErrTryLater, and is called again then.
 type Claim interface {
 	// Commit stores a commit and keeps the claim until then; a zero time means
 	// that the claim was given back with it. ErrLost: nothing was written.
@@ -50,27 +57,32 @@ type Config struct {
 	Run       *flow.Run
 	Input     workflow.JSON // as given
 	Claim     Claim
-	Until     time.Time // of the lease
-	LeaseWas  int64     // of the claim before, Unix milliseconds
-	Session   bool      // the run's session is live here
+	Until     time.Time  // of the lease
+	Claimed   flow.Claim // what is known of the claim before
+	Session   bool       // the run's session is live here
 	Workspace string
 	Env       []string     // of commands
 	Steps     StepExecutor // nil: there is none, agent steps fail
 	// Observe is told of each commit after it is stored, in order. It must not
 	// wait for the run.
 	Observe func(before *flow.Run, c *flow.Commit)
+	// Trouble is told once of a store that can't be used for now; nil: nobody
+	// listens.
+	Trouble func(err error)
 }
 
 // runner is a run that is being carried out. The goroutine of Drive owns it.
 type runner struct {
 	Config
-	running *effect
-	events  chan arrival
-	late    *time.Timer // fires before the lease runs out
-	lost    chan struct{}
-	outputs *outputs
-	wish    *Signal // a cancel or escape that the open step was told of
-	expired bool    // the open effect was told that its time is up
+	running  *effect
+	events   chan arrival
+	late     *time.Timer // fires before the lease runs out
+	lost     chan struct{}
+	outputs  *outputs
+	wish     *Signal         // a cancel or escape that the open step was told of
+	expired  bool            // the open effect was told that its time is up
+	stop     <-chan struct{} // closed when the run is to be given up
+	troubled bool            // Trouble was told, and the store couldn't be used since
 }
 
 // arrival is what an effect sends.
@@ -99,7 +111,7 @@ var (
 
 // Drive carries out a claimed run until nothing is owed.
 func Drive(ctx context.Context, c Config) (*flow.Run, error) {
-	r := &runner{Config: c, events: make(chan arrival), lost: make(chan struct{}, 1), outputs: newOutputs(c.Claim)}
+	r := &runner{Config: c, events: make(chan arrival), lost: make(chan struct{}, 1), outputs: newOutputs(c.Claim), stop: ctx.Done()}
 	r.late = time.AfterFunc(time.Until(c.Until)-StartMargin, func() {
 		select {
 		case r.lost <- struct{}{}:
@@ -117,7 +129,7 @@ func (r *runner) drive(ctx context.Context) error {
 	if err := r.signals(store); err != nil {
 		return err
 	}
-	if err := r.decide(store, flow.Claim{LeaseWas: r.LeaseWas}, nil); err != nil {
+	if err := r.decide(store, r.Claimed, nil); err != nil {
 		return err
 	}
 	renew, poll := time.NewTicker(RenewEvery), time.NewTicker(PollSignals)
@@ -145,22 +157,82 @@ func (r *runner) step(ctx, store context.Context, renew, poll, deadline <-chan t
 	case a := <-r.events:
 		return r.arrived(store, a)
 	case <-renew:
-		until, err := r.Claim.Renew(store)
-		if err != nil {
-			return err
-		}
-		r.leased(until)
-		return nil
+		return r.renew(store)
 	case <-poll:
 		return r.signals(store)
 	case <-deadline:
 		return r.overdue(store)
 	case <-r.lost:
-		r.end(ErrLost)
-		return fmt.Errorf("%w: its lease couldn't be renewed in time", ErrLost)
+		return r.tooLate()
 	case <-ctx.Done():
 		return r.park(store)
 	}
+}
+
+// renew keeps the claim.
+func (r *runner) renew(ctx context.Context) error {
+	return r.tried(func() error {
+		until, err := r.Claim.Renew(ctx)
+		if err == nil {
+			r.leased(until)
+		}
+		return err
+	})
+}
+
+// tried calls the store until it can be used. A running effect is ended when
+// the lease runs out meanwhile, also while a call takes its time: nobody here
+// can know whether the claim is still ours. Without an effect there is nothing
+// to be stopped, and the claim's token decides: a result isn't thrown away
+// because it couldn't be written at once.
+func (r *runner) tried(call func() error) error {
+	for n := 0; ; n++ {
+		err := r.watched(call)
+		if !errors.Is(err, ErrTryLater) {
+			r.troubled = r.troubled && err != nil
+			return err
+		}
+		if !r.troubled && r.Trouble != nil {
+			r.Trouble(err)
+		}
+		r.troubled = true
+		t := time.NewTimer(Wait(n))
+		select {
+		case <-t.C:
+		case <-r.lost:
+			if r.running != nil {
+				return r.tooLate()
+			}
+		case <-r.stop:
+			t.Stop()
+			return err
+		}
+		t.Stop()
+	}
+}
+
+// watched calls the store. An effect that runs is ended at once when the lease
+// runs out.
+func (r *runner) watched(call func() error) error {
+	if r.running == nil {
+		return call()
+	}
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		return err
+	case <-r.lost:
+		err := r.tooLate()
+		<-done
+		return err
+	}
+}
+
+// tooLate ends what runs when the lease has run out.
+func (r *runner) tooLate() error {
+	r.end(ErrLost)
+	return fmt.Errorf("%w: its lease couldn't be renewed in time", ErrLost)
 }
 
 // leased moves the moment at which everything stops unless the claim is kept.
@@ -178,16 +250,22 @@ func (r *runner) decide(ctx context.Context, ev flow.Event, consumed []string) e
 }
 
 func (r *runner) commit(ctx context.Context, ev flow.Event, consumed []string) (*flow.Refusal, error) {
-	c := flow.Decide(r.Graph, r.Run, ev, flow.Env{Now: time.Now().UnixMilli(), Holder: true, Session: r.Session})
-	if c.Refused != nil || len(c.Facts) == 0 {
-		return c.Refused, nil
-	}
+	var c flow.Commit
 	before := r.Run
-	until, err := r.Claim.Commit(ctx, before, &c, consumed)
-	if err != nil {
-		return nil, err
+	err := r.tried(func() error { // decided anew each time: what begins with it has its time from then on
+		c = flow.Decide(r.Graph, before, ev, flow.Env{Now: time.Now().UnixMilli(), Holder: true, Session: r.Session})
+		if c.Refused != nil || len(c.Facts) == 0 {
+			return nil
+		}
+		until, err := r.Claim.Commit(ctx, before, &c, consumed)
+		if err == nil {
+			r.leased(until)
+		}
+		return err
+	})
+	if err != nil || c.Refused != nil || len(c.Facts) == 0 {
+		return c.Refused, err
 	}
-	r.leased(until)
 	r.outputs.put(c.Next.Seq, c.Output)
 	r.Run = c.Next
 	if r.Observe != nil {
@@ -206,11 +284,9 @@ func (r *runner) reconcile(ctx context.Context) error {
 		return nil
 	}
 	if owed.Kind == flow.DoAction || owed.Kind == flow.DoStep {
-		until, err := r.Claim.Renew(ctx)
-		if err != nil {
+		if err := r.renew(ctx); err != nil {
 			return err
 		}
-		r.leased(until)
 	}
 	r.start(owed)
 	return nil
@@ -222,6 +298,7 @@ func (r *runner) start(owed *flow.Effect) {
 	e := &effect{owed, stop, make(chan struct{})}
 	r.running, r.expired, r.wish = e, false, nil
 	w := &work{runner: r, effect: e, run: r.Run, ctx: ctx}
+	w.sound, w.unsound = context.WithCancelCause(context.Background())
 	go func() {
 		defer close(e.done)
 		ev, err := w.do()
@@ -343,7 +420,11 @@ func (r *runner) park(ctx context.Context) error {
 
 // signals carries out what others left for the run.
 func (r *runner) signals(ctx context.Context) error {
-	list, err := r.Claim.Signals(ctx)
+	var list []Signal
+	err := r.tried(func() (err error) {
+		list, err = r.Claim.Signals(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -356,13 +437,17 @@ func (r *runner) signals(ctx context.Context) error {
 		}
 		refused, err := r.commit(ctx, s.Event, []string{s.ID})
 		if err == nil && refused != nil {
-			err = r.Claim.Drop(ctx, s.ID)
+			err = r.drop(ctx, s.ID)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *runner) drop(ctx context.Context, signal string) error {
+	return r.tried(func() error { return r.Claim.Drop(ctx, signal) })
 }
 
 // tellStep tells a running agent step that it is to end; its outcome decides.
@@ -405,7 +490,7 @@ func (r *runner) stepDone(ctx context.Context, done flow.StepDone) error {
 	}
 	refused, err := r.commit(ctx, wish.Event, []string{wish.ID})
 	if err == nil && refused != nil {
-		err = r.Claim.Drop(ctx, wish.ID)
+		err = r.drop(ctx, wish.ID)
 	}
 	return err
 }

@@ -1,17 +1,16 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/proc"
@@ -30,7 +29,7 @@ func (w *work) action() (flow.Event, error) {
 	case n.Batch:
 		return w.batch()
 	}
-	out, err := w.callWith(w.ctx, n.ID, "run", nil, w.publish)
+	out, err := w.callWith(w.ctx, n.ID, "run", nil, func(u workflow.Update) error { return w.publish(w.ctx, u) })
 	if err != nil {
 		return w.failed(err)
 	}
@@ -48,11 +47,11 @@ func (w *work) shell() (flow.Event, error) {
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return w.failed(fmt.Errorf("command: %w", err))
 	}
-	result, err := w.command(w.ctx, c, w.lines())
+	result, err := w.command(c, maxStream, w.lines())
 	if err != nil {
-		return w.failed(err)
+		return w.unstarted(err)
 	}
-	receipt := toJSON(result)
+	receipt := flow.ToJSON(result)
 	end := flow.Result{Attempt: w.effect.Attempt, Outcome: flow.OK, Receipt: receipt}
 	switch cause := context.Cause(w.ctx); {
 	case errors.Is(cause, errDeadline) || result.TimedOut:
@@ -79,6 +78,47 @@ func (w *work) shell() (flow.Event, error) {
 	return end, nil
 }
 
+// goneError: the run's workspace isn't there, so nothing could be started.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return e.err.Error() }
+
+// CheckWorkspace says why nothing can be carried out in a folder.
+func CheckWorkspace(dir string) error {
+	fi, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("its workspace %s is gone: put it back, then resume the run", dir)
+	case err != nil:
+		return fmt.Errorf("its workspace can't be used: %w: mend it, then resume the run", err)
+	case !fi.IsDir():
+		return fmt.Errorf("its workspace %s is no folder any more: put it back, then resume the run", dir)
+	}
+	return nil
+}
+
+// noFolder says whether a command that couldn't be started has no workspace.
+func (w *work) noFolder(err error) error {
+	if gone := CheckWorkspace(w.Workspace); gone != nil {
+		return &goneError{gone}
+	}
+	return err
+}
+
+// unstarted is the event of a command that couldn't be started.
+func (w *work) unstarted(err error) (flow.Event, error) {
+	var gone *goneError
+	if errors.As(err, &gone) {
+		return w.parked(gone, true, nil), nil
+	}
+	return w.failed(err)
+}
+
+// parked is the event of an effect that needs a person first.
+func (w *work) parked(why error, unbegun bool, receipt workflow.JSON) flow.Event {
+	return flow.Park{For: flow.ForOperator, Message: "node " + w.effect.Node.ID + ": " + text(why), Unbegun: unbegun, Receipt: receipt}
+}
+
 // exitMessage says how a command failed, with the end of what it printed.
 func exitMessage(r workflow.ShellResult) string {
 	said := strings.TrimSpace(r.Stderr)
@@ -94,25 +134,17 @@ func exitMessage(r workflow.ShellResult) string {
 	return fmt.Sprintf("%s ended with exit code %d%s", filepath.Base(r.Command), r.ExitCode, said)
 }
 
-func toJSON(v any) workflow.JSON {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // plain fields
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
 // The limits of a command.
 const (
 	maxChars   = 1_000_000 // UTF-16 units kept of a stream
+	maxStream  = 12 << 20  // bytes of a stream as JSON; more than maxChars can be
 	maxLine    = 64 << 10  // bytes of a line that can be an update
 	maxCommand = time.Hour * 24 * 30
 )
 
-// command runs a command to its end. An error means that it wasn't started.
-func (w *work) command(ctx context.Context, c workflow.Command, lines func(string)) (workflow.ShellResult, error) {
+// command runs a command to its end and keeps as much of each stream as share
+// bytes of JSON hold. An error means that it wasn't started.
+func (w *work) command(c workflow.Command, share int, lines func(context.Context, string)) (workflow.ShellResult, error) {
 	r := workflow.ShellResult{Command: c.Command, Args: c.Args}
 	if c.Command == "" {
 		return r, errors.New("command: it is empty")
@@ -120,6 +152,7 @@ func (w *work) command(ctx context.Context, c workflow.Command, lines func(strin
 	if c.TimeoutMs < 0 || c.TimeoutMs > maxCommand.Milliseconds() {
 		return r, fmt.Errorf("command %s: a timeout of %d ms", c.Command, c.TimeoutMs)
 	}
+	ctx := w.ctx
 	if c.TimeoutMs > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, time.Duration(c.TimeoutMs)*time.Millisecond)
@@ -130,17 +163,24 @@ func (w *work) command(ctx context.Context, c workflow.Command, lines func(strin
 		dir = filepath.Join(w.Workspace, dir)
 	}
 	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
-		return r, fmt.Errorf("command %s: there is no folder %s to run it in", c.Command, dir)
+		return r, w.noFolder(fmt.Errorf("command %s: there is no folder %s to run it in", c.Command, dir))
 	}
 	limit := maxChars
 	if c.MaxChars > 0 {
 		limit = min(c.MaxChars, maxChars)
 	}
-	stdout, stderr := &capture{limit: limit, lines: lines}, &capture{limit: limit}
+	stdout, stderr := &capture{limit: limit, bytes: share}, &capture{limit: limit, bytes: share}
+	if lines != nil {
+		stdout.lines = newLineQueue(ctx, lines)
+		defer stdout.lines.end()
+	}
 	p, err := proc.Start(ctx, proc.Cmd{Path: c.Command, Args: c.Args, Dir: dir, Env: environ(w.Env, c.Env), Input: c.Stdin,
 		Output: stdout, Errors: stderr, Grace: shellGrace})
 	if err != nil {
-		return r, err
+		return r, w.noFolder(err)
+	}
+	if lines != nil {
+		stdout.lines.exits(p.Exited())
 	}
 	end := p.Wait()
 	p.Close(shellGrace)
@@ -164,90 +204,4 @@ func environ(base []string, own map[string]string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// lines makes updates of the lines that a command prints; nil if nobody wants
-// them.
-func (w *work) lines() func(string) {
-	n := w.effect.Node
-	if !w.Graph.Has(n.ID + ".updates") {
-		return nil
-	}
-	return func(line string) {
-		arg, err := json.Marshal(line)
-		if err != nil {
-			return
-		}
-		out, err := w.call(n.ID, "updates", arg)
-		var u *workflow.Update
-		if err != nil || json.Unmarshal(out, &u) != nil || u == nil {
-			return // a line that is no update
-		}
-		w.publish(*u) // refused ones are the author's matter, and no reason to fail the command
-	}
-}
-
-// capture keeps the beginning of a stream and hands on its lines.
-type capture struct {
-	limit int // UTF-16 units
-	kept  []byte
-	cut   bool
-	lines func(string)
-	line  []byte
-	long  bool // the present line is longer than a line can be
-}
-
-// Write never fails.
-func (c *capture) Write(b []byte) (int, error) {
-	if room := 4*c.limit - len(c.kept); room >= len(b) {
-		c.kept = append(c.kept, b...)
-	} else {
-		c.kept = append(c.kept, b[:max(room, 0)]...)
-		c.cut = true
-	}
-	if c.lines == nil {
-		return len(b), nil
-	}
-	for rest := b; len(rest) > 0; {
-		i := bytes.IndexByte(rest, '\n')
-		if i < 0 {
-			c.add(rest)
-			break
-		}
-		c.add(rest[:i])
-		c.flush()
-		rest = rest[i+1:]
-	}
-	return len(b), nil
-}
-
-func (c *capture) add(b []byte) {
-	if c.long = c.long || len(c.line)+len(b) > maxLine; !c.long {
-		c.line = append(c.line, b...)
-	}
-}
-
-// flush hands on the present line, unless it is empty, too long or no text.
-func (c *capture) flush() {
-	line := bytes.TrimSuffix(c.line, []byte("\r"))
-	if c.lines != nil && !c.long && len(line) > 0 && utf8.Valid(line) {
-		c.lines(string(line))
-	}
-	c.line, c.long = c.line[:0], false
-}
-
-// text is what was kept: whole characters, limit UTF-16 units at most.
-func (c *capture) text() string {
-	s := strings.ReplaceAll(strings.ToValidUTF8(string(c.kept), "\uFFFD"), "\x00", "\uFFFD")
-	n := 0
-	for i, r := range s {
-		if n++; r > 0xFFFF {
-			n++
-		}
-		if n > c.limit {
-			c.cut = true
-			return s[:i]
-		}
-	}
-	return s
 }

@@ -140,9 +140,9 @@ func (w *work) agentStep() (flow.Event, error) {
 // waits stores that the step waits for the user, or no longer does.
 func (w *work) waits(waiting bool) error {
 	if waiting {
-		return w.send(flow.Yielded{Attempt: w.effect.Attempt})
+		return w.send(w.ctx, flow.Yielded{Attempt: w.effect.Attempt})
 	}
-	return w.send(flow.Spoke{Attempt: w.effect.Attempt})
+	return w.send(w.ctx, flow.Spoke{Attempt: w.effect.Attempt})
 }
 
 func (w *work) failedStep(err error) (flow.Event, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -20,8 +21,10 @@ type work struct {
 	run     *flow.Run // as it stood at the beginning
 	ctx     context.Context
 
-	mu    sync.Mutex
-	fault error // the store couldn't be read
+	// A store that can't be read ends sound, with the reason as its cause: the
+	// first one counts, from whichever goroutine of the author.
+	sound   context.Context
+	unsound context.CancelCauseFunc
 }
 
 // do carries the effect out. An error is one of the surroundings. Both nil:
@@ -71,10 +74,8 @@ func (w *work) callWith(ctx context.Context, node, field string, arg workflow.JS
 		}}
 	v.Input, _ = w.output(scope.Input())
 	out, err := w.answered(ctx, name, v, arg)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.fault != nil {
-		return nil, w.fault
+	if fault := w.faulted(); fault != nil {
+		return nil, fault
 	}
 	return out, err
 }
@@ -114,12 +115,17 @@ func (w *work) output(seq int64, ok bool) (workflow.JSON, bool) {
 		return nil, false
 	}
 	out, err := w.outputs.get(w.ctx, seq)
-	if err != nil {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.fault == nil {
-			w.fault = fmt.Errorf("output of commit %d: %w", seq, err)
+	for n := 0; errors.Is(err, ErrTryLater) && w.ctx.Err() == nil; n++ {
+		t := time.NewTimer(Wait(n))
+		select {
+		case <-t.C:
+		case <-w.ctx.Done():
 		}
+		t.Stop()
+		out, err = w.outputs.get(w.ctx, seq)
+	}
+	if err != nil {
+		w.unsound(fmt.Errorf("output of commit %d: %w", seq, err))
 		return nil, false
 	}
 	return out, true
@@ -133,11 +139,7 @@ func (w *work) failed(err error) (flow.Event, error) {
 	return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.FailedAttempt, Code: "error", Message: text(err)}, nil
 }
 
-func (w *work) faulted() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.fault
-}
+func (w *work) faulted() error { return context.Cause(w.sound) }
 
 // maxMessage is how much of an error is stored, in bytes.
 const maxMessage = 8192
@@ -369,9 +371,9 @@ func (w *work) exit(n *workflow.Node) (workflow.JSON, error) {
 
 // publish stores an update of the running step. One that comes too fast waits
 // for its turn.
-func (w *work) publish(u workflow.Update) error {
+func (w *work) publish(ctx context.Context, u workflow.Update) error {
 	for {
-		err := w.send(flow.Publish{Attempt: w.effect.Attempt, Update: u})
+		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u})
 		var refused *flow.Refusal
 		if !errors.As(err, &refused) || refused.Code != "too_fast" {
 			return err
@@ -379,60 +381,60 @@ func (w *work) publish(u workflow.Update) error {
 		t := time.NewTimer(50 * time.Millisecond)
 		select {
 		case <-t.C:
-		case <-w.ctx.Done():
+		case <-ctx.Done():
 			t.Stop()
-			return context.Cause(w.ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
 
 // send has an event decided while the effect goes on.
-func (w *work) send(ev flow.Event) error {
-	if w.ctx.Err() != nil {
-		return context.Cause(w.ctx)
+func (w *work) send(ctx context.Context, ev flow.Event) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	reply := make(chan error, 1)
 	select {
 	case w.events <- arrival{from: w.effect, event: ev, reply: reply}:
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return <-reply
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
-// outputs keeps outputs that were read or written lately.
+// outputs keeps outputs that were read or written lately. It is used by all
+// goroutines of a run: an output never changes, so it doesn't matter who was
+// first.
 type outputs struct {
 	claim Claim
-	mu    sync.Mutex
-	kept  map[int64]workflow.JSON
-	bytes int
+	kept  sync.Map // by commit, workflow.JSON
+	bytes atomic.Int64
 }
 
 // keptBytes bounds what is kept.
 const keptBytes = 4 << 20
 
-func newOutputs(c Claim) *outputs { return &outputs{claim: c, kept: map[int64]workflow.JSON{}} }
+func newOutputs(c Claim) *outputs { return &outputs{claim: c} }
 
 func (o *outputs) put(seq int64, out workflow.JSON) {
 	if len(out) == 0 || len(out) > keptBytes/4 {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.bytes+len(out) > keptBytes {
-		clear(o.kept)
-		o.bytes = 0
+	if o.bytes.Add(int64(len(out))) > keptBytes {
+		o.kept.Clear()
+		o.bytes.Store(int64(len(out)))
 	}
-	o.kept[seq] = out
-	o.bytes += len(out)
+	o.kept.Store(seq, out)
 }
 
 func (o *outputs) get(ctx context.Context, seq int64) (workflow.JSON, error) {
-	o.mu.Lock()
-	out, ok := o.kept[seq]
-	o.mu.Unlock()
-	if ok {
-		return out, nil
+	if out, ok := o.kept.Load(seq); ok {
+		return out.(workflow.JSON), nil
 	}
 	out, err := o.claim.Output(context.WithoutCancel(ctx), seq)
 	if err == nil {

@@ -100,6 +100,11 @@ func (s *SQLite) Claim(ctx context.Context, h Hunt) (*Claimed, error) {
 		}
 		got := Claimed{}
 		found, err := w.row(q, args, &got.Run, &got.Token, &got.LeaseWas)
+		if got.LeaseWas < 0 {
+			got.LeaseWas = -got.LeaseWas
+		} else {
+			got.Lost = got.LeaseWas > 0
+		}
 		if found {
 			c = &got
 		}
@@ -112,9 +117,10 @@ const (
 	fenceClaim   = ` WHERE id=? AND token=? AND seq=?`
 	fenceVisit   = ` WHERE id=? AND seq=? AND lease_until<=?`
 	fenceSession = ` AND (?=0 OR EXISTS (SELECT 1 FROM session WHERE id=run.session AND token=?))`
-	setNarrow    = `UPDATE run SET seq=?, attempts=?, steps=?, tries=?, turn=?, open=?, tokens=?, tokens_at=?, result=?, updated_at=?, lease_until=?`
+	setNarrow    = `UPDATE run SET seq=?, attempts=?, steps=?, tries=?, turn=?, open=?, tokens=?, tokens_at=?, result=?, updated_at=?`
 	setWide      = setNarrow + `, title=?, status=?, reason=?, message=?, next=?, pause=?, presented=?, wake_at=?, claim_by=?, slot=?`
-	setVisit     = `, token=token+1, holder=NULL`
+	setClaim     = `, lease_until=?`
+	setVisit     = `, token=token+1, holder=NULL, lease_until=CASE WHEN ?=0 THEN 0 WHEN lease_until=0 THEN -? ELSE lease_until END`
 )
 
 // Commit implements Store.
@@ -167,18 +173,22 @@ func (w *writer) fence(wr Write, wide bool) error {
 		return err
 	}
 	q := setNarrow
-	args := []any{next.Seq, next.Attempts, next.Steps, next.Tries, next.Turn, open, next.Tokens, next.TokensAt, next.Result, wr.Now, wr.LeaseUntil}
+	args := []any{next.Seq, next.Attempts, next.Steps, next.Tries, next.Turn, open, next.Tokens, next.TokensAt, next.Result, wr.Now}
 	if wide {
 		q = setWide
 		args = append(args, next.Title, string(next.Status), next.Reason, next.Message, next.Next, bit(next.Pause), bit(next.Presented),
 			nullInt(next.Wake), null(next.ClaimBy()), bit(next.Slot(wr.Graph)))
 	}
 	if wr.Token == 0 {
+		clock := int64(0) // since when one runs that nobody's work is counted by
+		if next.Status == flow.Running {
+			clock = wr.Now
+		}
 		q += setVisit + fenceVisit
-		args = append(args, next.ID, wr.Before.Seq, wr.Now)
+		args = append(args, clock, clock, next.ID, wr.Before.Seq, wr.Now)
 	} else {
-		q += fenceClaim
-		args = append(args, next.ID, wr.Token, wr.Before.Seq)
+		q += setClaim + fenceClaim
+		args = append(args, wr.LeaseUntil, next.ID, wr.Token, wr.Before.Seq)
 	}
 	q += fenceSession
 	args = append(args, wr.Commit.SessionToken, wr.Commit.SessionToken)
@@ -278,9 +288,10 @@ func (s *SQLite) Renew(ctx context.Context, run string, token, now, until int64)
 }
 
 // Release implements Store.
-func (s *SQLite) Release(ctx context.Context, run string, token int64) error {
+func (s *SQLite) Release(ctx context.Context, run string, token, now int64) error {
 	return s.do(ctx, func(w *writer) error {
-		_, err := w.exec(`UPDATE run SET lease_until=0, holder=NULL, slot=(slot=1 AND status<>'queued') WHERE id=? AND token=?`, run, token)
+		_, err := w.exec(`UPDATE run SET lease_until=CASE WHEN lease_until>0 THEN -min(?, lease_until) ELSE lease_until END, holder=NULL,
+			slot=(slot=1 AND status<>'queued') WHERE id=? AND token=?`, now, run, token)
 		return err
 	})
 }

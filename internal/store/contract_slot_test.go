@@ -89,7 +89,7 @@ func slotOfALostClaim(t *testing.T, k *kit) {
 	k.start("r1", "steps", "S")
 	k.start("r2", "steps", "S")
 	first := k.claim("r1", "h1")
-	if err := k.Release(k.ctx, "r1", first.Token); err != nil {
+	if err := k.Release(k.ctx, "r1", first.Token, k.now); err != nil {
 		t.Fatal(err)
 	}
 	if _, info, _ := k.load("r2"); info.Behind != "" {

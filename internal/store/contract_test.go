@@ -24,6 +24,7 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W13 who may claim is a column", claimBy},
 		{"W10 a commit needs the token and the seq", commitFenced},
 		{"W10 a visit needs that nobody has a live claim", visitFenced},
+		{"W14 time without a claim is known over visits", visitClock},
 		{"W10 the session's token fences an answer", sessionFenced},
 		{"W12 the projection is the fold of the events", projectionIsFold},
 		{"W12 cost of a commit: one event row and its own rows", rowsOfACommit},
@@ -72,21 +73,53 @@ func claimExcludes(t *testing.T, k *kit) {
 	k.now++
 	k.fenced("renewal of what has run out", k.Renew(k.ctx, "r", 1, k.now, k.now+30_000))
 	second := k.claim("r", "h2")
-	if second == nil || second.Token != 2 || second.LeaseWas != k.now {
+	if second == nil || second.Token != 2 || second.LeaseWas != k.now || !second.Lost {
 		t.Fatalf("got %+v", second)
 	}
 	k.fenced("renewal of what was lost", k.Renew(k.ctx, "r", 1, k.now, k.now+30_000))
-	if err := k.Release(k.ctx, "r", 1); err != nil {
+	if err := k.Release(k.ctx, "r", 1, k.now); err != nil {
 		t.Error(err)
 	}
 	if c := k.claim("r", "h3"); c != nil {
 		t.Error("a lost claim was given back, and with it the new one")
 	}
-	if err := k.Release(k.ctx, "r", 2); err != nil {
+	if err := k.Release(k.ctx, "r", 2, k.now); err != nil {
 		t.Error(err)
 	}
-	if c := k.claim("r", "h3"); c == nil || c.LeaseWas != 0 {
+	given := k.now
+	k.now += 500
+	c := k.claim("r", "h3")
+	if c == nil || c.LeaseWas != given || c.Lost {
 		t.Errorf("after the release: %+v", c)
+	}
+	k.now += 40_000 // given back when it had run out, and nobody took it
+	if err := k.Release(k.ctx, "r", c.Token, k.now); err != nil {
+		t.Error(err)
+	}
+	if c := k.claim("r", "h4"); c == nil || c.LeaseWas != k.now-10_000 || c.Lost {
+		t.Errorf("after the late release: %+v", c)
+	}
+}
+
+// visitClock: a visit doesn't hide since when nobody works on a running attempt.
+func visitClock(t *testing.T, k *kit) {
+	k.start("r", "steps", "")
+	c := k.claim("", "h1")
+	k.do("r", started(), c.Token)
+	lost := k.now + 30_000
+	k.now += 50_000
+	k.do("r", flow.Pause{By: "me"}, 0)
+	k.now += 50_000
+	if c = k.claim("r", "h2"); c == nil || c.LeaseWas != lost || !c.Lost {
+		t.Errorf("lost, and visited: %+v, want %d", c, lost)
+	}
+	k.do("r", flow.Park{For: flow.ForOperator}, c.Token)
+	k.now += 50_000
+	resumed := k.now
+	k.do("r", flow.Resume{By: "me"}, 0)
+	k.now += 50_000
+	if c = k.claim("r", "h3"); c == nil || c.LeaseWas != resumed || c.Lost {
+		t.Errorf("resumed: %+v, want %d", c, resumed)
 	}
 }
 
@@ -145,7 +178,7 @@ func visitFenced(t *testing.T, k *kit) {
 	w := k.write("r", flow.Pause{By: "me"}, 0, false)
 	c := k.claim("", "h1")
 	k.fenced("a visit while somebody holds the run", k.Commit(k.ctx, w))
-	if err := k.Release(k.ctx, "r", c.Token); err != nil {
+	if err := k.Release(k.ctx, "r", c.Token, k.now); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.Commit(k.ctx, w); err != nil {

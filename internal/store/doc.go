@@ -33,6 +33,11 @@
 // Outputs are in event and nowhere else. run, node, mount and progress are a
 // projection that equals the fold of the events.
 //
+// lease_until is when a claim ends that is live or was lost. 0: it was given
+// back when no clock ran; below 0: when one did, at that time, negated. A visit
+// leaves it as it is while an attempt is running, so that time without a claim
+// is known.
+//
 // Times are Unix milliseconds. claim_by is "*" (any host), a session's id or
 // NULL (nobody). A session has one slot: run_slot is unique where slot is 1. A
 // claim takes it; a queued run that nobody has a live claim of has none.
@@ -50,11 +55,13 @@
 // PRAGMA user_version is the schema's version, application_id says that the
 // file is ours. An older schema is brought forward one version a transaction,
 // after a copy of the file was made beside it (NAME.v1.backup); a newer one is
-// refused.
+// refused. So is another program's database, and a file that is none, before a
+// byte of it is changed.
 //
 // # Failures
 //
 // ErrFenced, ErrNotFound, ErrExists and ErrSlot are the caller's to handle. Any
 // other error is the database's: nothing of the write is there, unless the
-// database itself couldn't say; who gets it reads again before it goes on.
+// database itself couldn't say. ErrTryLater is in it where waiting may help.
+// The same commit may be tried again: the fence refuses it if it is there.
 package store

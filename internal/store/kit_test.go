@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -36,7 +37,7 @@ func graphs(t *testing.T) map[string]*workflow.Definition {
 	gate := workflow.HumanDecision("gate", "operator", func(*workflow.Ctx) workflow.Request { return workflow.Request{} },
 		[]workflow.Option[string]{{Key: "yes", Label: "Yes"}, {Key: "no", Label: "No"}})
 	say := workflow.Agent("say", func(*workflow.Ctx) string { return "" }, workflow.AssistantMessage())
-	nap := workflow.Delay("nap", nil)
+	nap := workflow.Delay("nap", func(*workflow.Ctx) time.Duration { return 0 })
 	all := map[string]*workflow.Definition{}
 	add := func(f *workflow.Flow[out], err error) {
 		if err != nil {

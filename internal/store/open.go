@@ -47,10 +47,13 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 
 func open(ctx context.Context, path string, steps []string) (*SQLite, error) {
 	s := &SQLite{path: path, work: make(chan *job, 2*batchSize), closing: make(chan struct{}), done: make(chan struct{})}
-	if err := touch(path); err != nil {
+	err := foreign(ctx, path)
+	if err == nil {
+		err = touch(path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", path, err)
 	}
-	var err error
 	if s.db, err = connect(path, 1); err == nil {
 		if err = s.prepare(ctx, steps); err == nil {
 			s.reads, err = connect(path, 4, "query_only(1)")
@@ -119,7 +122,7 @@ func (s *SQLite) prepare(ctx context.Context, steps []string) error {
 	}
 	switch {
 	case app != application && (app != 0 || version != 0 || tables != 0):
-		return errors.New("it is another program's database; give gamma its own (GAMMA_HOME)")
+		return errForeign
 	case version < 0:
 		return fmt.Errorf("its schema has the version %d, which none has", version)
 	case version > len(steps):
@@ -206,14 +209,23 @@ func explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("%w: the disk is full; free some room and try again", err)
-	case sqlite3.SQLITE_BUSY:
-		return fmt.Errorf("%w: another process has held it for %d s", err, busyMillis/1000)
+		return later{fmt.Errorf("%w: the disk is full; free some room", err)}
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return later{fmt.Errorf("%w: another process has held it for %d s", err, busyMillis/1000)}
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM:
+		return later{err}
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%w: the file is damaged; put a backup in its place", err)
 	}
 	return err
 }
+
+// later is an error that may be gone when it is tried again.
+type later struct{ err error }
+
+func (l later) Error() string        { return l.err.Error() }
+func (l later) Unwrap() error        { return l.err }
+func (l later) Is(target error) bool { return target == ErrTryLater }
 
 // unique reports whether an error is a value that is there already.
 func unique(err error) bool {

@@ -28,7 +28,7 @@ func TestW12_ADatabaseIsOpenedToBeRead(t *testing.T) {
 		if _, err := r.Runs(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
-		if err := r.Release(t.Context(), "x", 1); err == nil || !strings.Contains(err.Error(), "opened to be read only") {
+		if err := r.Release(t.Context(), "x", 1, 1); err == nil || !strings.Contains(err.Error(), "opened to be read only") {
 			t.Errorf("a write: %v", err)
 		}
 		if err := r.Close(); err != nil {

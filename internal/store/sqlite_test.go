@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 )
@@ -76,6 +79,99 @@ func TestC9_NewerAndForeignDatabasesAreRefused(t *testing.T) {
 	}
 }
 
+// TestC9_ForeignDatabasesAreLeftAsTheyAre: not even the settings of a file that
+// isn't ours are changed.
+func TestC9_ForeignDatabasesAreLeftAsTheyAre(t *testing.T) {
+	for name, stmts := range map[string][]string{
+		"tables":          {"CREATE TABLE theirs(x)"},
+		"application":     {"PRAGMA application_id = 5"},
+		"version":         {"PRAGMA user_version = 1"},
+		"WAL and tables":  {"PRAGMA journal_mode=WAL", "CREATE TABLE theirs(x)"},
+		"the name of run": {"CREATE TABLE run(id TEXT)", "CREATE TABLE event(id TEXT)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "gamma.db")
+			for _, stmt := range stmts {
+				raw(t, path, stmt)
+			}
+			before := contents(t, dir)
+			if s, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another program's database") {
+				t.Errorf("got %v", err)
+				if err == nil {
+					s.Close()
+				}
+			}
+			if d := cmp.Diff(before, contents(t, dir)); d != "" {
+				t.Errorf("the folder has changed (-before +after):\n%.300s", d)
+			}
+		})
+	}
+	t.Run("one that is open", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "gamma.db")
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		for _, stmt := range []string{"PRAGMA journal_mode=WAL", "CREATE TABLE theirs(x)"} {
+			if _, err := db.Exec(stmt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another program's database") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("ours before its first checkpoint", func(t *testing.T) {
+		from, to := filepath.Join(t.TempDir(), "gamma.db"), filepath.Join(t.TempDir(), "gamma.db")
+		s := openTemp(t, from)
+		for _, end := range []string{"", "-wal"} { // as a kill leaves it
+			b, err := os.ReadFile(from + end)
+			if err == nil {
+				err = os.WriteFile(to+end, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Close()
+		openTemp(t, to).Close()
+	})
+	for name, make := range map[string]func(string) error{
+		"a folder": func(p string) error { return os.Mkdir(p, 0o700) },
+		"a pipe":   func(p string) error { return unix.Mkfifo(p, 0o600) },
+		"a text":   func(p string) error { return os.WriteFile(p, []byte("x"), 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), "gamma.db")
+		if err := make(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), path+": it is no ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// contents are the files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	list, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(f)] = string(b)
+	}
+	return out
+}
+
 func raw(t *testing.T, path, stmt string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -135,7 +231,7 @@ func TestR6_FullDisk(t *testing.T) {
 	if err := full(s, pages); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Commit(t.Context(), big); err == nil || !strings.Contains(err.Error(), "the disk is full; free some room") {
+	if err := s.Commit(t.Context(), big); !errors.Is(err, ErrTryLater) || !strings.Contains(err.Error(), "the disk is full; free some room") {
 		t.Errorf("got %v", err)
 	}
 	k.equal("r")
@@ -158,15 +254,63 @@ func full(s *SQLite, pages int) error {
 	return <-j.done
 }
 
+const busyTest = 300 * time.Millisecond
+
+// TestR6_BusyDatabase: all writes that wait for another process's lock end with
+// it, each says that it may be tried again, and then goes on.
+func TestR6_BusyDatabase(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gamma.db")
+	s := openTemp(t, path)
+	defer s.Close()
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	short := make(chan error, 1) // between two transactions, so that the test needn't wait for ten seconds
+	s.work <- &job{func(w *writer) error {
+		_, err := w.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA busy_timeout=%d", busyTest.Milliseconds()))
+		return err
+	}, short}
+	if err := <-short; err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	errs := make(chan error, 20)
+	for i := range 20 {
+		go func() { errs <- s.Leave(t.Context(), "r", fmt.Sprint(i), flow.Pause{By: "me"}, 1) }()
+	}
+	for range 20 {
+		if err := <-errs; !errors.Is(err, ErrTryLater) || !strings.Contains(err.Error(), "another process has held it for") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if took := time.Since(begun); took > 8*busyTest {
+		t.Errorf("20 writes at once waited %s, one after the other", took)
+	}
+	if _, err := other.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Leave(t.Context(), "r", "x", flow.Pause{By: "me"}, 1); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestW12_ClosedDatabase(t *testing.T) {
 	s := openTemp(t, filepath.Join(t.TempDir(), "gamma.db"))
 	s.Close()
-	if err := s.Release(t.Context(), "r", 1); err == nil || !strings.Contains(err.Error(), "closed") {
+	if err := s.Release(t.Context(), "r", 1, 1); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("got %v", err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	if err := s.Release(ctx, "r", 1); err == nil {
+	if err := s.Release(ctx, "r", 1, 1); err == nil {
 		t.Error("a write after its context ended")
 	}
 }

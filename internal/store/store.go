@@ -18,6 +18,10 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists: a run with this id is there.
 	ErrExists = errors.New("exists already")
+	// ErrTryLater is in the error of a database that can't be used for now:
+	// another process keeps it busy, the disk is full or fails. Whether a
+	// write that failed with it is there, only reading tells.
+	ErrTryLater = errors.New("try again later")
 	// ErrSlot: the session has another run.
 	ErrSlot = errors.New("the session has another run")
 )
@@ -56,7 +60,8 @@ type Hunt struct {
 type Claimed struct {
 	Run      string
 	Token    int64
-	LeaseWas int64 // when the lease before ran out; 0: it was given back
+	LeaseWas int64 // since when nobody worked on the run; 0: no clock ran
+	Lost     bool  // the claim before wasn't given back
 }
 
 // Write is a commit of a run.
@@ -144,7 +149,7 @@ type Store interface {
 	// Renew keeps a claim until then. ErrFenced: it is lost or has run out.
 	Renew(ctx context.Context, run string, token, now, until int64) error
 	// Release gives a claim back. A claim that is lost stays lost.
-	Release(ctx context.Context, run string, token int64) error
+	Release(ctx context.Context, run string, token, now int64) error
 	// Expire ends the claims of a holder whose process is known to be dead.
 	Expire(ctx context.Context, holder string, now int64) (int, error)
 

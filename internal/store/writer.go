@@ -47,7 +47,7 @@ func (w *writer) stmt(q string) (*sql.Stmt, error) {
 	}
 	s, err := w.conn.PrepareContext(context.Background(), q)
 	if err != nil {
-		return nil, fmt.Errorf("statement %.60q: %w", q, err)
+		return nil, fmt.Errorf("statement %.60q: %w", q, explain(err))
 	}
 	w.stmts[q] = s
 	return s, nil
@@ -138,8 +138,11 @@ func (w *writer) run(batch []*job) {
 		}
 		return
 	}
-	if len(batch) == 1 {
-		batch[0].done <- err
+	var none noTransaction
+	if len(batch) == 1 || errors.As(err, &none) {
+		for _, j := range batch { // each would wait as long again
+			j.done <- err
+		}
 		return
 	}
 	for _, j := range batch {
@@ -147,11 +150,17 @@ func (w *writer) run(batch []*job) {
 	}
 }
 
+// noTransaction: no write was tried.
+type noTransaction struct{ err error }
+
+func (n noTransaction) Error() string { return n.err.Error() }
+func (n noTransaction) Unwrap() error { return n.err }
+
 // transaction returns how each write ended, or why none of them counts.
 func (w *writer) transaction(batch []*job) ([]error, error) {
 	crashpoint.Here("store.before-begin")
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
-		return nil, err
+		return nil, noTransaction{err}
 	}
 	outcomes := make([]error, len(batch))
 	for i, j := range batch {

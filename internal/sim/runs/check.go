@@ -27,11 +27,21 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 		w.fail("%s: commit %d follows commit %d", r.ID, r.log[n-1].Seq, r.log[n-2].Seq)
 	}
 	successors := 0
+	if w.taking && token != 0 {
+		w.takes[r.ID]++
+	}
+	w.taking = false
 	for _, f := range c.Facts {
 		if f.Kind == flow.KindPresent || f.Kind == flow.KindTurnDue {
 			successors++
 		}
 		w.fact(r, before, f, token)
+		if further(f) {
+			w.takes[r.ID] = 0
+		}
+		if f.Code == "crash_loop" {
+			w.count("crash loop")
+		}
 		if f.Kind == flow.KindFinished {
 			w.outputs[f.Attempt] = string(c.Output)
 		}
@@ -45,6 +55,20 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 			w.fail("%v", err)
 		}
 	}
+}
+
+// further reports whether a fact brings its run further, or a person or a host
+// gave it up in good order.
+func further(f flow.Fact) bool {
+	switch f.Kind {
+	case flow.KindDeadlineMoved, flow.KindTaken, flow.KindUpdated, flow.KindPauseAsked, flow.KindResumed, flow.KindUnparked, flow.KindUnheld:
+		return false
+	case flow.KindFinished:
+		return f.Code != "interrupted"
+	case flow.KindAttempt:
+		return !f.Again
+	}
+	return true
 }
 
 func (w *world) fact(r *row, before *flow.Run, f flow.Fact, token int64) {

@@ -21,6 +21,8 @@
 //   - people: answer (several at once), pause, resume, cancel, escape, by a
 //     visit or, while somebody holds the run, by a signal. Timers are fired by
 //     anybody.
+//   - poison: in some histories a start or an action ends its host each time,
+//     more often than the engine tries by itself.
 //   - clock: advances by milliseconds or minutes; a host's own clock may be off
 //     by two seconds.
 //
@@ -31,7 +33,8 @@
 // While it goes: the projection equals the fold of the events; an attempt ends
 // once; a running run owes something; one that stands still has a reason; a
 // node is entered only under a claim, never while a pause is due; nothing is
-// done twice under one attempt; a once-node is done once. At the end: every run
+// done twice under one attempt; a once-node is done once; nothing is taken up
+// from more than four lost hosts in a row. At the end: every run
 // has ended; at most one visible reply for each assistant attempt, and its text
 // is the recorded one; a visible answer is never recorded as failed; one answer
 // a decision; each notification is in its session once; one successor a commit, one

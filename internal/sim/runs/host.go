@@ -35,7 +35,7 @@ func (h *host) work(w *world, yield pause) {
 		for id := range h.live {
 			by[id] = true
 		}
-		run, token, was := w.db.claim(by, h.clock(w))
+		run, token, ev := w.db.claim(by, h.clock(w))
 		if run == "" {
 			continue
 		}
@@ -45,17 +45,20 @@ func (h *host) work(w *world, yield pause) {
 		}
 		w.logf("%s claims %s, token %d", h.name, run, token)
 		yield("claim.taken")
-		k.carry(run, was)
-		w.db.release(run, token)
+		k.carry(run, ev)
+		w.db.release(run, token, h.clock(w))
 	}
 }
 
 // carry carries a claimed run out as far as it goes here, as runner.Drive does.
-func (k *worker) carry(id string, was int64) {
+func (k *worker) carry(id string, ev flow.Claim) {
 	k.run = k.w.db.load(id)
 	k.yield("run.loaded")
-	if !k.signals() || !k.decide(flow.Claim{LeaseWas: was}, "") {
+	if !k.signals() || !k.decide(ev, "") {
 		return
+	}
+	if n := k.w.takes[id]; n > 4 && flow.Owed(k.graph(), k.run) != nil {
+		k.w.fail("%s was taken up from %d lost hosts, one after the other", id, n)
 	}
 	for {
 		e := flow.Owed(k.graph(), k.run)
@@ -106,7 +109,11 @@ func (k *worker) decide(ev flow.Event, consumed string) bool {
 		}
 		return true
 	}
+	claim, _ := ev.(flow.Claim)
 	if len(c.Facts) == 0 {
+		if claim.Lost && flow.Owed(k.graph(), k.run) != nil {
+			k.w.takes[k.run.ID]++
+		}
 		return true
 	}
 	for _, f := range c.Facts {
@@ -115,7 +122,9 @@ func (k *worker) decide(ev flow.Event, consumed string) bool {
 		}
 	}
 	k.yield("commit.before")
+	k.w.taking = claim.Lost
 	if !k.w.db.write(k.graph(), k.run, &c, k.token, k.h.clock(k.w), consumed) {
+		k.w.taking = false
 		k.w.count("fenced")
 		return false
 	}
@@ -160,6 +169,12 @@ func (k *worker) signals() bool {
 // effect carries out what is owed; false: give the run up.
 func (k *worker) effect(e *flow.Effect) (flow.Event, bool) {
 	k.yield("effect.before")
+	if k.w.poisoned(e) {
+		k.w.doomed = k.h
+		for {
+			k.yield("effect.ends the host")
+		}
+	}
 	out := func(json string) flow.Event {
 		return flow.Result{Attempt: e.Attempt, Outcome: flow.OK, Output: workflow.JSON(json)}
 	}

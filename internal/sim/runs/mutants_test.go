@@ -50,6 +50,7 @@ func mutants() [][2]string {
 		{"EndUnpresented", "a run ends before the words for its session are there"},
 		{"PresentedAgain", "a run presents itself at each wait and at its end"},
 		{"SettledElsewhere", "a prompt in any session tells the origin of a failure"},
+		{"CrashLoopNever", "what ends the hosts is taken up for ever"},
 		{"AttemptIDReused", "every visit of a node has the same attempt id"},
 	}
 }

@@ -62,8 +62,8 @@ func apply(t *testing.T, db store.Store, o op) error {
 	switch o.kind {
 	case "claim":
 		c, err := db.Claim(ctx, store.Hunt{By: o.by, Holder: "h", Now: o.now, LeaseUntil: o.until})
-		if err == nil && (c == nil || c.Run != o.run || c.Token != o.token) {
-			t.Errorf("claimed %+v, want %s with token %d", c, o.run, o.token)
+		if err == nil && (c == nil || c.Run != o.run || c.Token != o.token || c.LeaseWas != o.was || c.Lost != o.lost) {
+			t.Errorf("claimed %+v, want %s with token %d, unclaimed since %d, lost: %v", c, o.run, o.token, o.was, o.lost)
 		}
 		return err
 	case "commit":
@@ -75,7 +75,7 @@ func apply(t *testing.T, db store.Store, o op) error {
 	case "renew":
 		return db.Renew(ctx, o.run, o.token, o.now, o.until)
 	case "release":
-		return db.Release(ctx, o.run, o.token)
+		return db.Release(ctx, o.run, o.token, o.now)
 	case "own":
 		return db.Own(ctx, o.id, o.token)
 	case "leave":

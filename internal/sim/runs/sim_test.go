@@ -31,7 +31,7 @@ func graphs(t *testing.T) []*flow.Graph {
 	out := w.ExitAt("out", last)
 	child := must(t)(w.Define("child", in, say2, w.Outcome(say2, w.Cases{"ok": last, "failed": last, "timed_out": last}), out))
 
-	a, news, nap := action("a"), w.Notify("news", text), w.Delay("nap", nil)
+	a, news, nap := action("a"), w.Notify("news", text), w.Delay("nap", func(*w.Ctx) time.Duration { return 0 })
 	say := w.Agent("say", text, w.AssistantMessage(), w.Timeout(40*time.Second))
 	human := w.HumanDecision("human", "operator", func(*w.Ctx) w.Request { return w.Request{} },
 		[]w.Option[string]{{Key: "yes", Label: "Y"}, {Key: "no", Label: "N"}, {Key: "replan", Label: "R", Prompt: "?"}}, w.After(time.Minute, "yes"))
@@ -97,7 +97,7 @@ func TestR1_Runs(t *testing.T) {
 		}
 	}
 	t.Logf("%d histories: %v; runs: %v", seeds(t), total, runs)
-	for _, what := range []string{"crash", "zombie", "fenced", "lost ack", "session moved", "visit lost"} {
+	for _, what := range []string{"crash", "zombie", "fenced", "lost ack", "session moved", "visit lost", "poison", "crash loop"} {
 		if total[what] == 0 {
 			t.Errorf("no history had: %s", what)
 		}

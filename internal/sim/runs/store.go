@@ -15,7 +15,6 @@ type row struct {
 	slot     bool
 	token    int64
 	lease    int64
-	leaseWas int64
 	order    int
 	log      []commit
 }
@@ -56,6 +55,8 @@ type op struct {
 	token    int64
 	now      int64
 	until    int64
+	was      int64 // of a claim
+	lost     bool
 	consumed string
 	event    flow.Event
 }
@@ -75,7 +76,7 @@ type database struct {
 func (d *database) load(id string) *flow.Run { return d.rows[id].Run.Clone() }
 
 // claim takes the oldest run that fits.
-func (d *database) claim(by map[string]bool, now int64) (string, int64, int64) {
+func (d *database) claim(by map[string]bool, now int64) (string, int64, flow.Claim) {
 	for _, r := range d.rows { // their claim came to nothing
 		if r.slot && r.Status == flow.Queued && r.lease <= now {
 			r.slot = false
@@ -92,13 +93,14 @@ func (d *database) claim(by map[string]bool, now int64) (string, int64, int64) {
 		}
 	}
 	if best == nil {
-		return "", 0, 0
+		return "", 0, flow.Claim{}
 	}
 	best.token++
 	best.slot = best.Session != ""
-	best.leaseWas, best.lease = best.lease, now+lease
-	d.note(op{kind: "claim", run: best.ID, by: slices.Sorted(maps.Keys(by)), token: best.token, now: now, until: best.lease})
-	return best.ID, best.token, best.leaseWas
+	ev := flow.Claim{LeaseWas: max(best.lease, -best.lease), Lost: best.lease > 0}
+	best.lease = now + lease
+	d.note(op{kind: "claim", run: best.ID, by: slices.Sorted(maps.Keys(by)), token: best.token, now: now, until: best.lease, was: ev.LeaseWas, lost: ev.Lost})
+	return best.ID, best.token, ev
 }
 
 func (d *database) slotTaken(session string) bool {
@@ -130,7 +132,12 @@ func (d *database) write(g *flow.Graph, before *flow.Run, c *flow.Commit, token,
 	rows := flow.Rows(before, c)
 	if token == 0 {
 		r.token++
-		r.lease = 0
+		switch {
+		case c.Next.Status != flow.Running:
+			r.lease = 0
+		case r.lease == 0:
+			r.lease = -now
+		}
 	} else if c.Next.Status == flow.Running || c.Next.Status == flow.Queued {
 		r.lease = now + lease
 	} else {
@@ -251,12 +258,12 @@ func (d *database) renew(run string, token, now int64) bool {
 	return true
 }
 
-func (d *database) release(run string, token int64) {
-	if r := d.rows[run]; r.token == token {
-		r.lease = 0
+func (d *database) release(run string, token, now int64) {
+	if r := d.rows[run]; r.token == token && r.lease > 0 {
+		r.lease = -min(now, r.lease)
 		r.slot = r.slot && r.Status != flow.Queued
 	}
-	d.note(op{kind: "release", run: run, token: token})
+	d.note(op{kind: "release", run: run, token: token, now: now})
 }
 
 // equal compares the projection with the fold of the events.

@@ -48,13 +48,20 @@ type world struct {
 	ended       map[string]flow.Fact
 	outputs     map[string]string
 	pauses      map[string]int
+	takes       map[string]int // of a run: from lost hosts, one after the other
+	taking      bool           // what is written takes a run up from a lost host
+	poison      int            // so often an action or the start still ends its host
+	doomed      *host          // it ends before the next step
 	counts      map[string]int
 	broken      error
 }
 
 func newWorld(seed uint64, off string, graphs []*flow.Graph) *world {
 	w := &world{random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
-		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, counts: map[string]int{}}
+		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, takes: map[string]int{}, counts: map[string]int{}}
+	if rand.New(rand.NewPCG(seed, 7)).IntN(4) == 0 {
+		w.poison = 8 // twice until a person is asked
+	}
 	w.db = &database{w: w, rows: map[string]*row{}, decisions: map[string]*decision{}, sessions: map[string]int64{}}
 	for _, id := range []string{"S1", "S2"} {
 		w.sessions = append(w.sessions, &session{id: id})
@@ -158,6 +165,17 @@ func (w *world) open(s *session, h *host) {
 	}))
 }
 
+// poisoned reports whether an effect ends its host: the start or the first
+// action of the second run.
+func (w *world) poisoned(e *flow.Effect) bool {
+	if w.staged || w.poison == 0 || e.ID != "r2/start" && (e.Node == nil || e.Node.ID != "flaky") {
+		return false
+	}
+	w.poison--
+	w.count("poison")
+	return true
+}
+
 // accident draws one of the world's accidents, or nothing.
 func (w *world) accident() {
 	switch {
@@ -204,6 +222,10 @@ func (w *world) play() error {
 		w.now += 1 + w.n(tick)
 		w.accident()
 		w.schedule()
+		if w.doomed != nil {
+			w.kill(w.doomed)
+			w.doomed = nil
+		}
 		if w.n(8) == 0 {
 			w.people()
 			w.timers()

@@ -137,6 +137,8 @@ func (w *world) call() *llm.Call {
 		c.Arguments = fmt.Sprintf(`{"name":%q}`, w.skillName())
 	case "todo":
 		c.Arguments = w.todo()
+	case "workflow":
+		c.Arguments = w.submits()
 	case "message_user":
 		c.Arguments = `{"message":"half done","blockOnUser":false}`
 	case "broken":

@@ -174,6 +174,9 @@ func (w *world) ownerless() {
 		w.change()
 	default:
 		w.open([]transcript.OpenWhy{transcript.OpenStart, transcript.OpenWake}[w.rng.IntN(2)])
+		if w.actor != nil {
+			w.adopts()
+		}
 		if w.actor != nil && w.actor.State.Interrupted() && w.roll(w.odds.resume) {
 			if w.flow.open && w.roll(0.5) {
 				w.flowTurn()

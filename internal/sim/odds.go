@@ -61,13 +61,16 @@ func draw(w *world) odds {
 	if weights["down"] == 0 {
 		weights["fail"], weights["crash"], o.pace = 60, 1, 6000
 	}
+	trait(0.4, "step", 12) // a workflow has the session
+	if weights["step"]--; weights["step"] > 0 && w.roll(0.5) {
+		o.torn = 0.25
+	}
 	if o.contract = w.roll(0.2); o.contract {
 		o.length += 80
 		weights["todo"], weights["skill"], weights["yield"], weights["crash"] = 8, 10, 16, 1
 		weights["cut calls"], weights["fail"], weights["abort"] = 0, 0, 0
+		weights["step"] = 0
 	}
-	trait(0.4, "step", 12) // a workflow has the session
-	weights["step"]--
 	o.lists(weights)
 	if weights["down"] == 0 && w.roll(0.5) {
 		o.failures = []choice{{1, "incomplete"}}

@@ -35,7 +35,7 @@ func (w *world) flowTurn() {
 		a := s.Attempt(f.step.Attempt)
 		mine := s.Run != nil && s.Run.Step != nil && s.Run.Step.Attempt == f.step.Attempt
 		switch {
-		case f.ended && !mine:
+		case f.ended && (!mine || s.Interrupted()): // the next one closes what is left
 			f.open = false
 		case f.ended:
 		case mine && s.Interrupted() && !w.roll(0.1):
@@ -51,6 +51,15 @@ func (w *world) flowTurn() {
 			w.flowSubmit(a)
 		}
 	})
+}
+
+// adopts: what was just opened may be a step that has its answer and no
+// settle. Somebody gets in between.
+func (w *world) adopts() {
+	if s := w.actor.State; s.Interrupted() && s.Attempt(w.flow.step.Attempt).State == session.StepAnswered && w.roll(0.5) {
+		w.totals.Events["an answered step is found"]++
+		w.abort()
+	}
 }
 
 // told checks that an event was taken, or refused with the code.
@@ -121,6 +130,8 @@ func goesOn(a session.Attempt) bool {
 func (w *world) flowAnswer(a session.Attempt) {
 	f := &w.flow
 	switch {
+	case w.roll(0.1):
+		w.prompts(transcript.StepPrompt, true)
 	case a.Answered:
 		if w.roll(0.2) {
 			step := f.step

@@ -106,6 +106,8 @@ func (a *auditor) stepArrives(e *entry) {
 		a.fail("step", e.ID, "a second first prompt")
 	case t != nil && t.settled == nil:
 		a.fail("step", e.ID, "a further prompt while the attempt goes on")
+	case t != nil && !m.answers() && t.submitted != nil:
+		a.fail("step", e.ID, "a further prompt of an attempt that has its output")
 	case t != nil && m.answers() && t.answered():
 		a.fail("step", e.ID, "a further prompt of an attempt that has its answer")
 	}

@@ -37,6 +37,8 @@ func (w *world) flowTurn() {
 		switch {
 		case f.ended && (!mine || s.Interrupted()): // the next one closes what is left
 			f.open = false
+		case mine && s.Interrupted() && !w.calm && w.roll(0.15): // somebody cancelled it while nobody had the session
+			f.open = false
 		case f.ended:
 		case mine && s.Interrupted() && !w.roll(0.1):
 			w.step("workflow resumes %s", f.step.Attempt)

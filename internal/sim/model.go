@@ -50,7 +50,11 @@ func (w *world) think() (*llm.Response, *llm.Error) {
 	if w.calm {
 		return w.speaks(llm.StopEnd), nil
 	}
-	switch what := w.choose(w.odds.model); what {
+	what := w.choose(w.odds.model)
+	if r := w.actor.State.Run; r != nil && r.Step != nil && !r.Step.Assistant() && w.roll(0.15) {
+		what = "yield" // a submitting step asks the user
+	}
+	switch what {
 	case "calls":
 		return w.calls(llm.StopTools, 1+w.rng.IntN(4)), nil
 	case "cut calls":

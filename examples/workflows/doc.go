@@ -18,9 +18,11 @@ type Example struct {
 // All lists the examples.
 func All() []Example {
 	return []Example{
+		{"assistant-reply", AssistantReply},
 		{"branch", Branch},
 		{"command-batch", CommandBatch},
 		{"delay-retry", DelayRetry},
+		{"echo", Echo},
 		{"fix-loop", FixLoop},
 		{"human-decision", HumanDecision},
 		{"include", Include},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -45,6 +46,7 @@ type live struct {
 	ignore    func() (came bool) // ends the handling of signals
 	why       transcript.OpenWhy // what an existing session is opened for
 	watch     func(wire.Event)   // is told each event too; nil: nobody
+	here      *host.Live         // how workflow runs reach the session; nil: they don't
 	// interrupted: when the session was opened, its run waited to be resumed.
 	interrupted bool
 	flags       string // of this run, to be repeated by who goes on
@@ -308,6 +310,9 @@ func (l *live) publish(p agent.Published) {
 	l.out.event(e)
 	if l.watch != nil {
 		l.watch(e)
+	}
+	if l.here != nil && (p.Type == session.AgentStart || p.Type == session.AgentSettled) {
+		l.here.Changed()
 	}
 	compacted := p.Type == session.Compaction && p.Squeeze.Phase != "start" && p.Run.IsZero()
 	if p.Type == session.AgentSettled && !p.Settle.More || compacted {

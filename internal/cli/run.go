@@ -9,10 +9,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -30,6 +32,9 @@ type runCmd struct {
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
+	Session   string   `placeholder:"ID" help:"The session that the run belongs to: agent steps are carried out there. Default: a new one, if the workflow needs one. A unique beginning or end of the id will do; last: the newest of this folder."`
+
+	sessionFlags
 }
 
 // Help is the long help.
@@ -67,10 +72,11 @@ func (c *runCmd) Run(a *app) error {
 	}
 	defer db.Close()
 	defer life.Close()
-	r.db = db
+	r.db, r.flags, r.res = db, c.sessionFlags, newResidence(a, db)
 	conf := a.newHost(db, life).Config
-	conf.Observe = r.observe
+	conf.Observe, conf.Live, conf.Steps = r.observe, r.res.sessions.IDs, r.res.steps
 	r.host = host.NewRuns(conf)
+	defer r.leave()
 	if err := r.prepare(c); err != nil {
 		return r.failed(err)
 	}
@@ -96,6 +102,22 @@ type flowing struct {
 	info  store.Info
 	graph *workflow.Graph
 	in    *bufio.Reader // of the terminal, once it was asked
+	flags sessionFlags
+	res   *residence
+	house *house // the run's session; nil: it lives not here
+}
+
+// leave ends the run's session, if it lives here.
+func (r *flowing) leave() {
+	if r.house != nil {
+		r.house.leave()
+	}
+}
+
+// enter brings the run's session to life.
+func (r *flowing) enter(id string) (err error) {
+	r.house, err = r.res.open(r.flags, id, &sessionLines{p: r.out})
+	return err
 }
 
 // failed ends a command whose run couldn't be carried on.
@@ -116,6 +138,11 @@ func (r *flowing) prepare(c *runCmd) error {
 			return err
 		}
 		r.id = id
+		if _, info, err := r.db.Load(ctx, id); err == nil && info.Session != "" && !info.Status.Ended() {
+			if err := r.enter(info.Session); err != nil {
+				return err
+			}
+		}
 	} else if err := r.start(c); err != nil {
 		return err
 	}
@@ -171,17 +198,52 @@ func (r *flowing) start(c *runCmd) error {
 	if within(home.Dir(), r.app.cwd) && !isFiles(home.Dir(), r.app.cwd) {
 		return usagef("the folder %s is gamma's own data, which no workflow works on: run it in another folder", r.app.cwd)
 	}
-	for i := range def.Graph.Nodes {
-		if n := &def.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
-			return usagef("workflow %s: node %s is a step for a model, which this version can't carry out yet", def.Graph.Name, n.ID)
-		}
+	req := host.Request{Definition: def, Source: source, Input: input, Session: c.Session, Workspace: r.app.cwd}
+	if err := r.settle(c, home, &req); err != nil {
+		return err
 	}
-	r.id, err = r.host.Start(r.app.ctx, host.Request{Definition: def, Source: source, Input: input, Workspace: r.app.cwd})
+	r.id, err = r.host.Start(r.app.ctx, req)
 	var bad *host.InputError
 	if errors.As(err, &bad) {
 		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
 	}
 	return err
+}
+
+// settle gives the run the session that it needs. What is wrong with the
+// request is found before a session is made.
+func (r *flowing) settle(c *runCmd, home *disk.Home, req *host.Request) error {
+	var err error
+	if c.Session != "" {
+		if req.Session, err = r.app.findSession(home, c.Session); err != nil {
+			return err
+		}
+	}
+	if c.Detach {
+		return nil
+	}
+	probe := *req
+	if probe.Session == "" && r.talks(req.Definition.Graph) {
+		probe.Session = "new"
+	}
+	if err := probe.Check(); err != nil || probe.Session == "" {
+		return nil // Start tells
+	}
+	if err := r.enter(req.Session); err != nil {
+		return err
+	}
+	req.Session = r.house.disk.ID
+	return nil
+}
+
+// talks reports whether a workflow needs a session of its own.
+func (r *flowing) talks(g *workflow.Graph) bool {
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; n.NodeType == workflow.TypeAgent || n.NodeType == workflow.TypeNotify {
+			return true
+		}
+	}
+	return slices.Contains(g.Calls, "present")
 }
 
 // input is the run's input as JSON.

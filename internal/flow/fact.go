@@ -242,6 +242,7 @@ func applyHeld(_ *Graph, r *Run, f Fact) {
 		return
 	}
 	r.Status, r.Reason = Running, ""
+	r.Open.Unheld++
 }
 
 func applyParked(_ *Graph, r *Run, f Fact) {

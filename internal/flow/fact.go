@@ -242,7 +242,6 @@ func applyHeld(_ *Graph, r *Run, f Fact) {
 		return
 	}
 	r.Status, r.Reason = Running, ""
-	r.Open.Unheld++
 }
 
 func applyParked(_ *Graph, r *Run, f Fact) {

@@ -92,7 +92,6 @@ type Attempt struct {
 	Until    int64  `json:"until,omitempty"`
 	Default  string `json:"default,omitempty"`
 	Held     bool   `json:"held,omitempty"`
-	Unheld   int    `json:"unheld,omitempty"` // how often a person let it go on
 }
 
 // Visit is how the newest attempt of a node ended.

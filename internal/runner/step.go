@@ -44,7 +44,6 @@ type Step struct {
 	Completion                   string        // submit | assistant
 	MaxChars                     int           // of assistant; 0: no limit
 	Expect                       workflow.JSON // schema of a submission
-	Unheld                       int           // how often a person let the attempt go on after having stopped it
 	// Accept checks a submission; its error is told to the model.
 	Accept func(workflow.JSON) error
 }
@@ -97,7 +96,7 @@ func (w *work) prompt() (string, error) {
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
-		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Unheld: w.run.Open.Unheld, Accept: w.accept}
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept}
 	if n.Assistant() {
 		s.Completion = "assistant"
 	}

@@ -47,7 +47,8 @@ func (c *commit) takeOver(n *workflow.Node, leaseWas int64) {
 		c.enter(n.ID, true)
 	case n.NodeType == workflow.TypeAgent:
 		c.uncounted(leaseWas)
-		if n.Assistant() && !c.env.Session && !mutant("AssistantAnywhere") {
+		away := n.Assistant() && !mutant("AssistantAnywhere") || c.Next.Open.There && !mutant("YieldAnywhere")
+		if away && !c.env.Session {
 			c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 		}
 	case n.NodeType == workflow.TypeAction && !n.Delay:
@@ -135,7 +136,7 @@ func (ev Prepared) decide(c *commit) {
 		c.finish(FailedAttempt, "max_chars", "maxChars: the computed limit is no positive integer", nil)
 		return
 	}
-	if c.Next.Turn != "" {
+	if c.Next.Turn != "" && (c.env.Session || mutant("SettledElsewhere")) {
 		c.add(Fact{Kind: KindTurnSettled, Notice: c.Next.Turn, Reason: "workflow_prompt"})
 	}
 	timeout := ev.TimeoutMs

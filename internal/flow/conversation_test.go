@@ -35,6 +35,8 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	ask JSON · wait MS · timeout MS      what a checkpoint asks, how long a delay waits, a computed timeout
 //	answer CHOICE [TEXT] · value JSON · model CHOICE · stale CHOICE
 //	pause · resume · escape · cancel · park WHO · unseen · fire
+//	present WORD JSON       the presentation's words and its result are known
+//	yield · speak           a submit step waits for the user; the user has spoken
 //	publish TYPE KEY JSON
 //	tick D                  D passes
 //	crash                   everything but the facts is forgotten
@@ -316,7 +318,13 @@ func (c *conversation) event(verb, rest string) flow.Event {
 	case "submit":
 		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Output: workflow.JSON(rest)}}
 	case "ask":
-		return flow.Ask{Attempt: attempt, Request: workflow.JSON(rest)}
+		ev := flow.Ask{Attempt: attempt, Request: workflow.JSON(rest)}
+		if flow.Presents(c.g, c.run) {
+			ev.Words = "Say that it waits."
+		}
+		return ev
+	case "present":
+		return flow.Presentation{Text: a, Result: workflow.JSON(b)}
 	case "wait":
 		return flow.Wait{Attempt: attempt, Millis: n}
 	case "timeout":
@@ -341,6 +349,10 @@ func (c *conversation) event(verb, rest string) flow.Event {
 		return flow.Park{For: a, Message: b}
 	case "unseen":
 		return flow.Unseen{Attempt: attempt}
+	case "yield":
+		return flow.Yielded{Attempt: attempt}
+	case "speak":
+		return flow.Spoke{Attempt: attempt}
 	case "fire":
 		return flow.Fire{}
 	case "publish":

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -41,8 +42,9 @@ type Commit struct {
 // commit is a commit in the making.
 type commit struct {
 	Commit
-	g   *Graph
-	env Env
+	g     *Graph
+	env   Env
+	words *Presentation // for the session, if the commit has them
 }
 
 // Create is the first commit of a run.
@@ -227,6 +229,8 @@ func turnID(run, node, attempt, cause string) string {
 func (c *commit) route(n *workflow.Node, o Outcome, code, message string, output workflow.JSON) {
 	e := c.g.Edge(n.ID)
 	switch {
+	case e == nil && o == OK && c.presents() && !mutant("EndUnpresented"):
+		c.lastWords()
 	case e == nil && o == OK:
 		c.end(Completed, "", "")
 	case e != nil && onResult(e):
@@ -264,27 +268,31 @@ func (c *commit) because(n *workflow.Node, message string) string {
 func (c *commit) end(s Status, code, message string) {
 	r := c.Next
 	last, turn := r.Result, r.Turn
+	_, started := r.Nodes[""]
 	c.add(Fact{Kind: KindEnded, Status: s, Code: code, Message: message})
-	if r.Session == "" || s == Cancelled {
+	switch {
+	case r.Session == "" || s == Cancelled:
 		return
-	}
-	if s == Completed && c.g.Has("present") {
+	case s == Completed && (turn == "" || c.words != nil):
 		c.present()
 		return
-	}
-	if s == Completed && turn == "" {
-		return
-	}
-	if turn == "" {
+	case turn == "" && !started:
+		turn = turnID(r.ID, "start", r.ID+"/start", "launch_failed")
+	case turn == "":
 		turn = turnID(r.ID, last, r.Nodes[last].Attempt, string(s))
 	}
-	c.add(Fact{Kind: KindTurnDue, Notice: turn, Message: message})
+	c.add(Fact{Kind: KindTurnDue, Notice: turn, Message: c.turnText(turn, s, message)})
 }
 
-// present asks the session for its one presentation.
-func (c *commit) present() {
-	if c.Next.Presented || c.Next.Session == "" || !c.g.Has("present") {
-		return
+// turnText is what a session is told of a run that ended without a word there.
+func (c *commit) turnText(turn string, s Status, message string) string {
+	switch {
+	case s == Completed: // a step failed, and the run went on
+		node, _, _ := strings.Cut(strings.TrimPrefix(turn, "turn:"+c.Next.ID+":"), ":")
+		why := c.Next.Nodes[node].Message
+		return fmt.Sprintf("The run has completed, and its step %s has failed: %s", node, why)
+	case s == TimedOut:
+		return "The run has timed out: " + message
 	}
-	c.add(Fact{Kind: KindPresent, Notice: c.Next.ID + "/present"})
+	return "The run has failed: " + message
 }

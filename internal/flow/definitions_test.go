@@ -60,6 +60,20 @@ func definitions(t *testing.T) map[string]*w.Definition {
 	plan := compute("plan")
 	define("human", plan, w.Then(plan, human), w.Route(human, w.Lanes[verb]{"yes": compute("go"), "no": compute("stop"), "replan": plan}), w.Present(text))
 
+	last := w.HumanDecision("last", "operator", func(*w.Ctx) w.Request { return w.Request{} },
+		[]w.Option[verb]{{Key: "yes", Label: "Go"}, {Key: "no", Label: "Stop"}})
+	define("asks-last", last, w.Present(text))
+	define("naps-last", w.Delay("nap", func(*w.Ctx) time.Duration { return 0 }), w.Present(text))
+	gate1, later, fine := w.Checkpoint[value]("gate", text), w.Agent("later", text, w.Submit[value]()), compute("fine")
+	define("presented-then-fails", gate1, w.Then(gate1, later), w.Outcome(later, w.Cases{"ok": fine, "failed": fine}), w.Present(text))
+	job1, job2 := w.Agent("job", text, w.Submit[value]()), w.Agent("again", text, w.Submit[value]())
+	define("two-agents", job1, w.Outcome(job1, w.Cases{"ok": job2, "failed": job2}))
+	part := compute("part")
+	partOut := w.ExitAt("out", part)
+	shown := define("shown", part, partOut, w.Present(text))
+	inc := w.Include("inc", shown, func(*w.Ctx) value { return value{} })
+	define("includes-presented", inc, w.Exits(inc, w.Leave{partOut: compute("end")}))
+
 	define("checkpoint", w.Checkpoint[value]("gate", text))
 
 	say, then := w.Agent("say", text, w.AssistantMessage(w.MaxChars(10))), compute("then")

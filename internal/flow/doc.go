@@ -15,7 +15,7 @@
 // A run value holds no outputs, only at which commit (seq) each node's newest
 // attempt ended. One attempt is open at most. Statuses and who may go on:
 //
-//	queued                        any host; Next is the node to enter, "" before the start
+//	queued                        any host; Next is the node to enter, "" before the start and after the last step
 //	running   open attempt        the claim's holder; after the lease any host
 //	waiting   decision            a person; Wake is the end of waiting, if there is one
 //	waiting   checkpoint          a person or program
@@ -34,6 +34,16 @@
 // server) makes a visit: claim, commit and release in one transaction, which
 // leaves the run queued at its next node.
 //
+// # The end in a session
+//
+// A run that ends leaves one thing in its session of origin, or nothing: the
+// prompt of a later step has told a failure already (turn_settled), it presents
+// itself (present), or one turn tells how it failed (turn_due). A cancelled run
+// leaves nothing. The words of a presentation are the author's and need the
+// definition, so they are made by a holder: before a wait, with what is asked;
+// after the last step, when the run is queued with no node to enter and owes
+// nothing else, with its result. They and the end are one commit.
+//
 // # Attempts
 //
 // The id is RUN/NODE#N, N counting the attempts of the run. Facts about an
@@ -46,6 +56,10 @@
 //	enter, exit, delay             and time without a claim isn't counted either
 //	action, shell, batch           ends as cancelled (interrupted), and a new attempt begins;
 //	                               of a node marked once it fails as outcome_unknown
+//
+// A submit step may yield: it waits for the user, and its clock stands until
+// somebody has spoken, also over parking and restarts. One that yielded in the
+// origin session goes on only there; without it the run is parked for it.
 //
 // # Facts
 //
@@ -62,11 +76,14 @@
 //	retry_set        node, tries, until
 //	queued           next
 //	pause_asked, paused (next), held, unheld, resumed
+//	yielded          the step waits for the user, in the origin session if it names one; its clock stands
+//	spoke            the user has spoken, or the step goes on otherwise; its clock goes on
 //	parked           reason, code, message; unparked
 //	updated          type, key, data, estimate
 //	turn_owed        attempt and cause of a failure that the session hasn't heard of
 //	turn_settled     a later prompt of the run tells it
-//	turn_due, present  what the session gets when the run has ended or waits
+//	turn_due         the session gets the message when the run has ended
+//	present          the session is asked to present: text, and data with what, when the run waits or has ended
 //	ended            status, code, message, node with the output
 //
 // A commit has one output at most.

@@ -56,6 +56,8 @@ const (
 	KindPaused        = "paused"
 	KindHeld          = "held"
 	KindUnheld        = "unheld"
+	KindYielded       = "yielded"
+	KindSpoke         = "spoke"
 	KindResumed       = "resumed"
 	KindParked        = "parked"
 	KindUnparked      = "unparked"
@@ -99,6 +101,8 @@ func applier(kind string) func(g *Graph, r *Run, f Fact) {
 		return applyPaused
 	case KindHeld, KindUnheld:
 		return applyHeld
+	case KindYielded, KindSpoke:
+		return applyWaits
 	case KindParked:
 		return applyParked
 	case KindUnparked:
@@ -241,7 +245,20 @@ func applyHeld(_ *Graph, r *Run, f Fact) {
 		r.Status, r.Reason = Waiting, ForPause
 		return
 	}
+	r.Open.Resumes++
 	r.Status, r.Reason = Running, ""
+}
+
+func applyWaits(_ *Graph, r *Run, f Fact) {
+	open := r.Open
+	open.Waits, open.There = f.Kind == KindYielded, f.Session != ""
+	switch {
+	case mutant("YieldKeepsClock"):
+	case open.Waits && open.Deadline > 0:
+		open.Left, open.Deadline = max(open.Deadline-f.Now, 1), 0
+	case !open.Waits && open.Left > 0:
+		open.Left, open.Deadline = 0, f.Now+open.Left
+	}
 }
 
 func applyParked(_ *Graph, r *Run, f Fact) {
@@ -257,7 +274,7 @@ func applyUnparked(_ *Graph, r *Run, f Fact) {
 		return
 	}
 	r.Status = Running
-	if r.Open.Left > 0 {
+	if r.Open.Left > 0 && (!r.Open.Waits || mutant("UnparkStartsClock")) {
 		r.Open.Deadline, r.Open.Left = f.Now+r.Open.Left, 0
 	}
 }

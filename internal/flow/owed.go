@@ -20,6 +20,7 @@ const (
 	DoAction  EffectKind = "action"  // → Result; action, shell or batch
 	DoPrepare EffectKind = "prepare" // → Prepared
 	DoStep    EffectKind = "step"    // → StepDone
+	DoPresent EffectKind = "present" // the words of the presentation → Presentation
 )
 
 // Effect is what the holder of a claim must be doing. An effect with an id that
@@ -27,12 +28,15 @@ const (
 type Effect struct {
 	ID      string
 	Kind    EffectKind
-	Node    *workflow.Node // nil of start
+	Node    *workflow.Node // nil of start and present
 	Attempt string
 }
 
 // Owed returns the effect that a run wants, nil if it wants none.
 func Owed(g *Graph, r *Run) *Effect {
+	if presenting(r) {
+		return &Effect{ID: r.ID + "/present", Kind: DoPresent}
+	}
 	if r.Status == Queued {
 		if _, started := r.Nodes[""]; !started {
 			return &Effect{ID: r.ID + "/start", Kind: DoStart}

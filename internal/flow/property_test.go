@@ -21,7 +21,7 @@ func TestW10_AnyOrderOfEvents(t *testing.T) {
 	verbs := []string{"claim", "claim 1m", "start {}", "bad input", `ok {"passed":true}`, `ok {"passed":false}`, `ok "text"`, "ok null", "failed exit", "timedout",
 		"prepare 10", "badmax", "step hello", "step 12345678901", "stop error", "stop aborted escape", "stop aborted cancel", "stop aborted park", `submit {"passed":true}`,
 		`ask {"title":"?"}`, "wait 1000", "timeout 1000", "timeout -1", "answer yes", "answer replan more", `value {"passed":true,"kind":"k"}`, "model yes", "pause", "resume", "escape",
-		"cancel", "park host", "park operator why", "unseen", "fire", "tick 1s", "tick 20m", "here", "away", "crash", "repeat", `publish progress p {"status":"running","completed":1,"unit":"x"}`}
+		"cancel", "park host", "park operator why", "unseen", "fire", "present Look {}", "yield", "speak", "tick 1s", "tick 20m", "here", "away", "crash", "repeat", `publish progress p {"status":"running","completed":1,"unit":"x"}`}
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		c := &conversation{t: t, env: flow.Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).UnixMilli(), Holder: true}}

@@ -180,6 +180,7 @@ func (c *commit) unanswered(o StepOutcome) {
 type Ask struct {
 	Attempt string
 	Request workflow.JSON
+	Words   string // of the presentation, if one is due
 }
 
 func (ev Ask) decide(c *commit) {
@@ -201,6 +202,9 @@ func (ev Ask) decide(c *commit) {
 	}
 	c.Request = ev.Request
 	c.add(f)
+	if ev.Words != "" {
+		c.words = &Presentation{ev.Words, ev.Request}
+	}
 	c.present()
 }
 
@@ -222,8 +226,35 @@ func (ev Wait) decide(c *commit) {
 	c.add(Fact{Kind: KindDelayed, Node: n.ID, Attempt: ev.Attempt, At: c.env.Now + max(ev.Millis, 1)})
 }
 
-// Unseen: the session of an assistant step isn't here any more, and nobody has
-// seen anything.
+// Yielded: a submit step waits until the user speaks.
+type Yielded struct{ Attempt string }
+
+func (ev Yielded) decide(c *commit) {
+	n := c.opened(ev.Attempt)
+	switch {
+	case n == nil:
+	case n.NodeType != workflow.TypeAgent || n.Assistant() || !c.Next.Open.Prepared:
+		c.refuse("stale", "attempt %s can't wait for the user", ev.Attempt)
+	case !c.Next.Open.Waits:
+		f := Fact{Kind: KindYielded, Attempt: ev.Attempt, Now: c.env.Now}
+		if c.env.Session {
+			f.Session = c.Next.Session
+		}
+		c.add(f)
+	}
+}
+
+// Spoke: the user has spoken to a step that waited, or it goes on otherwise.
+type Spoke struct{ Attempt string }
+
+func (ev Spoke) decide(c *commit) {
+	if n := c.opened(ev.Attempt); n != nil && c.Next.Open.Waits {
+		c.add(Fact{Kind: KindSpoke, Attempt: ev.Attempt, Now: c.env.Now})
+	}
+}
+
+// Unseen: the session of an assistant step, or of one that waits for the user
+// there, isn't here any more, and nobody has seen anything since.
 type Unseen struct{ Attempt string }
 
 func (ev Unseen) decide(c *commit) {
@@ -231,8 +262,8 @@ func (ev Unseen) decide(c *commit) {
 	if n == nil {
 		return
 	}
-	if !n.Assistant() {
-		c.refuse("stale", "attempt %s is no assistant step", ev.Attempt)
+	if !n.Assistant() && !c.Next.Open.There {
+		c.refuse("stale", "attempt %s isn't bound to its session", ev.Attempt)
 		return
 	}
 	c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})

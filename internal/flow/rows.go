@@ -35,7 +35,7 @@ const (
 // Notice is a row of the outbox: what the session is to be told.
 type Notice struct {
 	ID, Kind string
-	Body     string // of a notification its text, of a turn the reason
+	Body     string // of a notification its text, of a turn the reason, of a presentation its Words
 }
 
 // Rows returns what a commit changes. before is the run that it was decided on.
@@ -66,7 +66,7 @@ func Rows(before *Run, c *Commit) RowSet {
 		case KindUpdated:
 			s.News = append(s.News, NewsKey(f.Type, f.Key))
 		case KindPresent:
-			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticePresent, ""})
+			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticePresent, string(toJSON(Words{f.Text, unquote(f.Data)}))})
 		case KindTurnDue:
 			s.Outbox = append(s.Outbox, Notice{f.Notice, NoticeTurn, f.Message})
 		}

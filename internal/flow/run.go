@@ -82,7 +82,7 @@ type Attempt struct {
 	Node     string `json:"node"`
 	At       int64  `json:"at"`
 	Deadline int64  `json:"deadline,omitempty"`
-	Left     int64  `json:"left,omitempty"` // of the deadline, while parked
+	Left     int64  `json:"left,omitempty"` // of the deadline, while parked or waiting for the user
 	Timed    bool   `json:"timed,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"`
 	MaxChars int    `json:"maxChars,omitempty"`
@@ -92,6 +92,9 @@ type Attempt struct {
 	Until    int64  `json:"until,omitempty"`
 	Default  string `json:"default,omitempty"`
 	Held     bool   `json:"held,omitempty"`
+	Waits    bool   `json:"waits,omitempty"`   // for the user to speak; Left is what remains of its time
+	There    bool   `json:"there,omitempty"`   // it waits in the session of origin
+	Resumes  int    `json:"resumes,omitempty"` // how often it was let go again after Escape
 }
 
 // Visit is how the newest attempt of a node ended.

@@ -161,8 +161,12 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 			return nil
 		case errors.As(err, &refused):
 			if left {
-				if _, err := h.Store.Drop(ctx, id, signal); err != nil {
+				there, err := h.Store.Drop(ctx, id, signal)
+				if err != nil {
 					return err
+				}
+				if !there {
+					refused = nil // its holder was faster, and the run is what it made of it
 				}
 			}
 			return h.verdict(ctx, id, ev, refused)

@@ -27,7 +27,8 @@ type StepExecutor interface {
 	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
 	// caller whose claim is lost may still ask for it, and must get that
 	// outcome, not another prompt.
-	// ErrAbsent: the session isn't here, and nothing was shown.
+	// ErrAbsent: the session isn't here, and nothing was shown; of an assistant
+	// step, or one that waits for the user in its session of origin (There).
 	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Hold: a person stopped the step; no reminder and no prompt until resume.
 	Hold(attempt string)
@@ -46,6 +47,18 @@ type Step struct {
 	Expect                       workflow.JSON // schema of a submission
 	// Accept checks a submission; its error is told to the model.
 	Accept func(workflow.JSON) error
+	// Waits says, while Step runs, that the step waits for the user (true), or
+	// that the user has spoken or the step goes on otherwise (false). It
+	// returns when that is stored; the step's deadline stands in between. What
+	// is the case already is no error. After an error the step is about to be
+	// ended by its context. It must not be called after Step has returned.
+	Waits func(waiting bool) error
+	// There: the step waits for the user in its session of origin, by what is
+	// stored. It goes on there and nowhere else.
+	There bool
+	// Resumes is how often the run has let the attempt go on after Escape had
+	// held it. A session with fewer resume prompts of the attempt owes one.
+	Resumes int
 }
 
 // prepare makes the prompt and the limits, before anything is shown.
@@ -96,7 +109,8 @@ func (w *work) prompt() (string, error) {
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
-		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept}
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Resumes: w.run.Open.Resumes,
+		There: w.run.Open.There}
 	if n.Assistant() {
 		s.Completion = "assistant"
 	}
@@ -113,7 +127,7 @@ func (w *work) agentStep() (flow.Event, error) {
 		o, err = w.Steps.Step(w.ctx, s)
 	}
 	switch {
-	case errors.Is(err, ErrAbsent) && n.Assistant():
+	case errors.Is(err, ErrAbsent) && (n.Assistant() || w.run.Open.There):
 		return flow.Unseen{Attempt: attempt}, nil
 	case err != nil && w.ctx.Err() != nil:
 		return nil, nil
@@ -121,6 +135,14 @@ func (w *work) agentStep() (flow.Event, error) {
 		return nil, fmt.Errorf("step %s: %w", attempt, err)
 	}
 	return flow.StepDone{Attempt: attempt, Outcome: o}, nil
+}
+
+// waits stores that the step waits for the user, or no longer does.
+func (w *work) waits(waiting bool) error {
+	if waiting {
+		return w.send(flow.Yielded{Attempt: w.effect.Attempt})
+	}
+	return w.send(flow.Spoke{Attempt: w.effect.Attempt})
 }
 
 func (w *work) failedStep(err error) (flow.Event, error) {

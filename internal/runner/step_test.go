@@ -183,3 +183,58 @@ func TestW35_AStepWithoutAWordStopsTheRun(t *testing.T) {
 		t.Errorf("%v, %s", err, r.Status)
 	}
 }
+
+// A step that waits for the user isn't timed out; its time goes on when they
+// have spoken.
+func TestW31_WaitingStopsTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		x := &scripted{knows: both(), step: func(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
+			<-time.After(50 * time.Minute)
+			if err := s.Waits(true); err != nil {
+				return flow.StepOutcome{}, err
+			}
+			<-time.After(10 * time.Hour)
+			if ctx.Err() != nil {
+				t.Error("it was ended while it waited for the user")
+			}
+			if err := s.Waits(false); err != nil {
+				return flow.StepOutcome{}, err
+			}
+			<-ctx.Done()
+			if err := s.Waits(true); err == nil {
+				t.Error("it may wait again, although its time is up")
+			}
+			return flow.StepOutcome{}, nil
+		}}
+		d := prepare(t, "S", w.Agent("job", ask("?"), w.Submit[value](), w.Timeout(time.Hour)))
+		d.conf.Steps = x
+		if r := d.carry(); r.Status != flow.TimedOut || time.Since(begun) != 11*time.Hour {
+			t.Errorf("%s (%s) after %v", r.Status, r.Reason, time.Since(begun))
+		}
+	})
+}
+
+// A session learns how often the run let the attempt go on.
+func TestW32_AStepKnowsItsResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &scripted{knows: both()}
+		d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage()))
+		d.conf.Steps = x
+		x.step = func(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
+			d.leave("stop", flow.Escape{By: "me"})
+			return waits(ctx, s)
+		}
+		for range 2 {
+			if r := d.carry(); r.Reason != flow.ForPause {
+				t.Fatalf("%s (%s)", r.Status, r.Reason)
+			}
+			d.leave("on", flow.Resume{By: "me"})
+		}
+		x.step = says("done")
+		d.carry()
+		if n := len(x.steps); n != 3 || x.steps[0].Resumes != 0 || x.steps[1].Resumes != 1 || x.steps[2].Resumes != 2 {
+			t.Errorf("%d steps: %+v", n, x.steps)
+		}
+	})
+}

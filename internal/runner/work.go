@@ -30,6 +30,8 @@ func (w *work) do() (flow.Event, error) {
 	switch w.effect.Kind {
 	case flow.DoStart:
 		return w.begin()
+	case flow.DoPresent:
+		return w.present()
 	case flow.DoTimeout:
 		return w.timeout()
 	case flow.DoRequest:
@@ -242,7 +244,7 @@ func (w *work) request() (flow.Event, error) {
 		if why := badRequest(out); why != "" {
 			return w.failed(errors.New("request: " + why))
 		}
-		return flow.Ask{Attempt: w.effect.Attempt, Request: out}, nil
+		return w.ask(out)
 	}
 	title := workflow.JSON(`""`)
 	if w.Graph.Has(n.ID + ".summary") {
@@ -255,7 +257,41 @@ func (w *work) request() (flow.Event, error) {
 	if err != nil {
 		return w.failed(fmt.Errorf("summary: %w", err))
 	}
-	return flow.Ask{Attempt: w.effect.Attempt, Request: request}, nil
+	return w.ask(request)
+}
+
+// ask asks for a decision, with the words of the presentation if one is due.
+func (w *work) ask(request workflow.JSON) (flow.Event, error) {
+	ev := flow.Ask{Attempt: w.effect.Attempt, Request: request}
+	if flow.Presents(w.Graph, w.run) {
+		ev.Words = w.words("waits for an answer")
+	}
+	return ev, w.faulted()
+}
+
+// present makes the presentation of a run that has made its last step.
+func (w *work) present() (flow.Event, error) {
+	ev := flow.Presentation{Text: w.words("has completed")}
+	v, has := w.run.Nodes[w.run.Result]
+	ev.Result, _ = w.output(v.Seq, has)
+	return ev, w.faulted()
+}
+
+// words are the author's for a presentation. Where there are none, that is no
+// reason to keep the run from going on.
+func (w *work) words(how string) string {
+	ctx, stop := context.WithTimeout(w.ctx, callLimit)
+	defer stop()
+	var text string
+	made, err := w.callWith(ctx, "", "present", nil, nil)
+	if err == nil {
+		err = json.Unmarshal(made, &text)
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if err == nil && strings.TrimSpace(text) != "" {
+		return text
+	}
+	return fmt.Sprintf("The workflow %s %s. Tell the user what came of it.", w.Graph.Name, how)
 }
 
 // maxRequest is how many UTF-16 units a request may have, in all.
@@ -352,6 +388,9 @@ func (w *work) publish(u workflow.Update) error {
 
 // send has an event decided while the effect goes on.
 func (w *work) send(ev flow.Event) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
 	reply := make(chan error, 1)
 	select {
 	case w.events <- arrival{from: w.effect, event: ev, reply: reply}:

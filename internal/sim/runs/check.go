@@ -26,11 +26,18 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 	if n := len(r.log); n > 1 && r.log[n-1].Seq != r.log[n-2].Seq+1 {
 		w.fail("%s: commit %d follows commit %d", r.ID, r.log[n-1].Seq, r.log[n-2].Seq)
 	}
+	successors := 0
 	for _, f := range c.Facts {
+		if f.Kind == flow.KindPresent || f.Kind == flow.KindTurnDue {
+			successors++
+		}
 		w.fact(r, before, f, token)
 		if f.Kind == flow.KindFinished {
 			w.outputs[f.Attempt] = string(c.Output)
 		}
+	}
+	if successors > 1 {
+		w.fail("%s has %d successors in one commit", r.ID, successors)
 	}
 	w.stands(g, c.Next)
 	if w.n(16) == 0 {
@@ -47,6 +54,9 @@ func (w *world) fact(r *row, before *flow.Run, f flow.Fact, token int64) {
 			w.fail("attempt %s ended twice: %s and %s", f.Attempt, was.Outcome, f.Outcome)
 		}
 		w.ended[f.Attempt] = f
+		if f.Outcome == flow.TimedOutAttempt && before.Open.Waits {
+			w.fail("attempt %s was timed out while it waited for the user", f.Attempt)
+		}
 		if f.Outcome == flow.TimedOutAttempt && token == 0 && before.Status == flow.Running {
 			w.fail("a visitor timed out attempt %s", f.Attempt)
 		}
@@ -60,6 +70,10 @@ func (w *world) fact(r *row, before *flow.Run, f flow.Fact, token int64) {
 	case flow.KindPauseAsked:
 		if w.pauses[r.ID+f.By]++; w.pauses[r.ID+f.By] > 1 && f.By != "escape" {
 			w.fail("%s: the signal %q was carried out twice", r.ID, f.By)
+		}
+	case flow.KindPresent:
+		if before.Presented {
+			w.fail("%s presents itself a second time", r.ID)
 		}
 	case flow.KindAnswered:
 		if strings.HasPrefix(f.By, "person") && before.Open.Until > 0 && token == 0 && w.decided >= before.Open.Until {
@@ -170,8 +184,11 @@ func (w *world) notices(id string) {
 			kinds[n.Kind]++
 		}
 	}
-	if kinds[flow.NoticeTurn]+kinds[flow.NoticePresent] > 1 {
-		w.fail("%s has %d successors", id, kinds[flow.NoticeTurn]+kinds[flow.NoticePresent])
+	if kinds[flow.NoticeTurn] > 1 || kinds[flow.NoticePresent] > 1 {
+		w.fail("%s has %d turns and %d presentations", id, kinds[flow.NoticeTurn], kinds[flow.NoticePresent])
+	}
+	if r := w.db.rows[id]; r.Status == flow.Completed && w.graphs[id].Has("present") && kinds[flow.NoticePresent] != 1 {
+		w.fail("%s has completed and presents itself %d times", id, kinds[flow.NoticePresent])
 	}
 	told := 0
 	for attempt, end := range w.ended {

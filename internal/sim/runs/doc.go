@@ -34,6 +34,7 @@
 // done twice under one attempt; a once-node is done once. At the end: every run
 // has ended; at most one visible reply for each assistant attempt, and its text
 // is the recorded one; a visible answer is never recorded as failed; one answer
-// a decision; each notification is in its session once; one successor a run;
+// a decision; each notification is in its session once; one successor a commit, one
+// presentation a run; no step is timed out while it waits for the user;
 // no signal was carried out twice; tokens never fall.
 package runs

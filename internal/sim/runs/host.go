@@ -109,6 +109,11 @@ func (k *worker) decide(ev flow.Event, consumed string) bool {
 	if len(c.Facts) == 0 {
 		return true
 	}
+	for _, f := range c.Facts {
+		if f.Kind == flow.KindTurnSettled && !k.env().Session {
+			k.w.fail("%s: a prompt in another session than its own counts as news of %s", k.run.ID, f.Notice)
+		}
+	}
 	k.yield("commit.before")
 	if !k.w.db.write(k.graph(), k.run, &c, k.token, k.h.clock(k.w), consumed) {
 		k.w.count("fenced")
@@ -162,7 +167,13 @@ func (k *worker) effect(e *flow.Effect) (flow.Event, bool) {
 	case flow.DoStart:
 		return flow.Started{Input: workflow.JSON(`{}`), Title: "t"}, true
 	case flow.DoRequest:
-		return flow.Ask{Attempt: e.Attempt, Request: workflow.JSON(`{"title":"` + e.Attempt + `"}`)}, true
+		ev := flow.Ask{Attempt: e.Attempt, Request: workflow.JSON(`{"title":"` + e.Attempt + `"}`)}
+		if flow.Presents(k.graph(), k.run) {
+			ev.Words = "It waits."
+		}
+		return ev, true
+	case flow.DoPresent:
+		return flow.Presentation{Text: "It has completed.", Result: workflow.JSON(`{}`)}, true
 	case flow.DoDelay:
 		return flow.Wait{Attempt: e.Attempt, Millis: 1 + k.w.n(90_000)}, true
 	case flow.DoPrepare:
@@ -200,9 +211,12 @@ func (k *worker) act(e *flow.Effect) (flow.Event, bool) {
 func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 	o := k.h.live[k.run.Session]
 	submit := !e.Node.Assistant()
-	if o == nil && !submit {
+	if o == nil && (!submit || k.run.Open.There) {
 		if k.w.off == "AssistantAnywhere" {
 			k.w.fail("assistant attempt %s was answered where nobody sees it", e.Attempt)
+		}
+		if k.w.off == "YieldAnywhere" {
+			k.w.fail("attempt %s waits for the user in %s, and goes on elsewhere", e.Attempt, k.run.Session)
 		}
 		return flow.Unseen{Attempt: e.Attempt}, true
 	}
@@ -241,6 +255,15 @@ func (k *worker) await(e *flow.Effect, o *owned, t *turn) (flow.Event, bool) {
 		}
 		if t.abort != "" {
 			continue
+		}
+		if t.waits != k.run.Open.Waits {
+			ev := flow.Event(flow.Spoke{Attempt: e.Attempt})
+			if t.waits {
+				ev = flow.Yielded{Attempt: e.Attempt}
+			}
+			if !k.decide(ev, "") {
+				return nil, false
+			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
 			t.abort = "timeout"

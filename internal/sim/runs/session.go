@@ -10,7 +10,7 @@ import (
 
 // entry is a line of a session's transcript.
 type entry struct {
-	kind    string // prompt, answer, aborted, settled, note
+	kind    string // prompt, yield, spoke, answer, aborted, settled, note
 	attempt string
 	text    string // of an answer; of a note its id
 	cause   string // of aborted
@@ -39,6 +39,7 @@ type turn struct {
 	done    bool
 	out     flow.StepOutcome
 	lost    bool // the session is another owner's
+	waits   bool // for the user to speak
 	submit  bool
 }
 
@@ -121,6 +122,10 @@ func (o *owned) turn(w *world, t *turn, yield pause) {
 		yield("turn.before-prompt")
 		o.append(w, entry{kind: "prompt", attempt: t.attempt})
 	}
+	if t.submit && st.State != flow.StepAnswered && !o.asks(w, t, yield) {
+		end(flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: t.abort})
+		return
+	}
 	if st.State != flow.StepAnswered {
 		until := w.now + w.modelTime()
 		for w.now < until {
@@ -148,6 +153,37 @@ func (o *owned) turn(w *world, t *turn, yield pause) {
 		out.Output = []byte(`{"ok":true}`)
 	}
 	end(out)
+}
+
+// asks has a submit step wait for the user now and then, and always if it did
+// before; false: it was aborted meanwhile.
+func (o *owned) asks(w *world, t *turn, yield pause) bool {
+	waits, spoke := false, false
+	for _, e := range o.s.entries {
+		if e.attempt == t.attempt {
+			waits = waits || e.kind == "yield"
+			spoke = spoke || e.kind == "spoke"
+		}
+	}
+	if spoke || !waits && !w.chance(0.4) {
+		return true
+	}
+	if !waits {
+		o.append(w, entry{kind: "yield", attempt: t.attempt})
+		w.count("yield")
+	}
+	t.waits = true
+	for until := w.now + 2*w.modelTime(); w.now < until; {
+		yield("turn.waits-for-user")
+		if t.abort != "" {
+			t.waits = false
+			o.append(w, entry{kind: "aborted", attempt: t.attempt, cause: t.abort})
+			return false
+		}
+	}
+	o.append(w, entry{kind: "spoke", attempt: t.attempt})
+	t.waits = false
+	return true
 }
 
 // deliver takes the outbox's rows into the session.

@@ -43,8 +43,10 @@ func graphs(t *testing.T) []*flow.Graph {
 
 	flaky := action("flaky", w.Backoff(4, time.Second))
 	job := w.Agent("job", text, w.Submit[value](), w.Timeout(50*time.Second))
+	again := w.Agent("again", text, w.Submit[value](), w.Timeout(50*time.Second))
 	tell := w.Notify("tell", text)
-	two := must(t)(w.Define("two", in, flaky, w.Outcome(flaky, w.Cases{"ok": job, "failed": job}), w.Then(job, tell)))
+	two := must(t)(w.Define("two", in, flaky, w.Outcome(flaky, w.Cases{"ok": job, "failed": job}), w.Outcome(job, w.Cases{"ok": again, "failed": again, "timed_out": again}),
+		w.Then(again, tell), w.Present(text)))
 	return []*flow.Graph{flow.Index(one.Definition().Graph), flow.Index(two.Definition().Graph), flow.Index(one.Definition().Graph)}
 }
 

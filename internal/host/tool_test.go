@@ -49,7 +49,6 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	says(t, h.call("c1.3", m{"action": "start"}), "error", "start needs workflow")
 	says(t, h.call("c1.3", m{"action": "start", "workflow": "none"}), "error", `there is no workflow "none"`, "check")
 	says(t, h.call("c1.3", m{"action": "start", "workflow": "check", "input": m{"word": 1}}), "error", "/word: got number, want string")
-	says(t, h.call("c1.3", m{"action": "start", "workflow": "check", "input": m{"word": "a"}, "task": "b"}), "error", "not both")
 	says(t, h.call("c1.4", m{"action": "submit", "output": 1}), "error", "no step of a workflow is open here")
 	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "output": 1}), "error", `no step waits for the output of attempt "r/x#1"`)
 	says(t, h.call("c1.5", m{"action": "pause"}), "error", "0 runs of this session haven't ended")
@@ -69,8 +68,8 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	says(t, h.call("c3.1", m{"action": "status", "run": id}), "ok", "waiting (checkpoint) at asks", "Which colour?")
 	says(t, other.call("c3.1", m{"action": "status", "run": id}), "error", "0 runs of this session have the id")
 	says(t, other.call("c3.1", m{"action": "cancel", "run": id}), "error", "0 runs of this session have the id")
-	says(t, h.call("c3.2", m{"action": "answer", "value": m{"answer": 1}}), "error", "got number, want string")
-	answer := m{"action": "answer", "run": id, "value": m{"answer": "blue"}}
+	says(t, h.call("c3.2", m{"action": "answer", "input": m{"answer": 1}}), "error", "got number, want string")
+	answer := m{"action": "answer", "run": id, "input": m{"answer": "blue"}}
 	says(t, h.call("c3.3", answer), "ok")
 	says(t, h.call("c3.3", answer), "ok", "It is answered.")
 	if got := q.output(q.drive(q.runs, id)); got != `{"answer":"blue"}` {
@@ -78,7 +77,7 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	}
 	says(t, h.call("c3.4", m{"action": "status", "run": id}), "ok", "completed", `Output: {"answer":"blue"}`)
 	says(t, h.call("c3.3", answer), "ok", "It is answered.")
-	says(t, h.call("c3.5", m{"action": "answer", "run": id, "value": 1}), "error", "isn't waiting for an answer")
+	says(t, h.call("c3.5", m{"action": "answer", "run": id, "input": 1}), "error", "isn't waiting for an answer")
 }
 
 // Whatever a model says, a person's decision stays the person's.
@@ -92,7 +91,7 @@ func TestW18_TheToolNeverAnswersForAPerson(t *testing.T) {
 	q.drive(q.runs, id)
 	says(t, h.call("c1.2", m{"action": "status", "run": id}), "ok", "waiting (decision)", "Only a person can answer that.")
 	says(t, h.call("c1.3", m{"action": "answer", "run": id, "choice": "yes"}), "error", "a model can't answer a decision that is a person's")
-	says(t, h.call("c1.4", m{"action": "answer", "run": id, "value": m{"choice": "yes"}}), "error", "a model can't answer")
+	says(t, h.call("c1.4", m{"action": "answer", "run": id, "input": m{"choice": "yes"}}), "error", "a model can't answer")
 	if r := q.drive(q.runs, id); r.Status != flow.Waiting {
 		t.Errorf("it is %s", r.Status)
 	}
@@ -103,8 +102,8 @@ func TestW18_TheToolNeverAnswersForAPerson(t *testing.T) {
 func TestW16_AStepPublishesUpdates(t *testing.T) {
 	p := newPlace(t)
 	p.echo()
-	q := p.process("h", p.script("  - tools: [{name: workflow, args: {action: update, type: note, key: a, data: {n: 1}}}]\n"+
-		"  - tools: [{name: workflow, args: {action: update, type: 'No', key: a, data: {n: 1}}}]\n"+submits("x")+"  - text: ok\n"))
+	q := p.process("h", p.script("  - tools: [{name: workflow, args: {action: update, update: {type: note, key: a, data: {n: 1}}}}]\n"+
+		"  - tools: [{name: workflow, args: {action: update, update: {type: 'No', data: {n: 1}}}}]\n"+submits("x")+"  - text: ok\n"))
 	h := q.open("")
 	id := q.begin("echo", h.id)
 	r := q.drive(q.runs, id)

@@ -10,10 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -31,6 +34,9 @@ type runCmd struct {
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
+	Session   string   `placeholder:"ID" help:"The session that the run belongs to: agent steps are carried out there. Default: a new one, if the workflow needs one. A unique beginning or end of the id will do; last: the newest of this folder."`
+
+	sessionFlags
 }
 
 // Help is the long help.
@@ -67,17 +73,18 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
 	catchPipe()
-	db, life, err := a.openRuns()
+	r.flags, r.res = c.sessionFlags, newResidence(a)
+	kids, err := newChildren(r.res, r.flags, func(string) output { return &sessionLines{p: r.out} })
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	defer life.Close()
-	r.db = db
-	conf := a.newHost(db, life).Config
-	conf.Observe = r.observe
-	conf.Trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
-	r.host = host.NewRuns(conf)
+	r.res.observe, r.res.left = r.observe, kids.left
+	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
+	if r.host, err = r.res.open(a.ctx); err != nil {
+		return err
+	}
+	defer r.leave()
+	r.db = r.host.Store
 	if err := r.prepare(c); err != nil {
 		return err
 	}
@@ -101,6 +108,29 @@ type flowing struct {
 	graph *workflow.Graph
 	in    *bufio.Reader // of the terminal, once it was asked
 	seq   int64         // the newest commit that was printed
+	flags sessionFlags
+	res   *residence
+	house *house // the run's session; nil: it lives not here
+	stop  context.CancelFunc
+	waits atomic.Bool // a step waits for the user, who can't speak here
+}
+
+// leave ends the run's session, if it lives here, and closes the database.
+func (r *flowing) leave() {
+	if r.house != nil {
+		r.house.leave()
+	}
+	if err := r.res.close(); err != nil {
+		r.out.notice("%v", err)
+	}
+}
+
+// enter brings the run's session to life; of "" a new one.
+func (r *flowing) enter(id string) (err error) {
+	r.house, err = r.res.house(r.app, r.flags.exec(id), &sessionLines{p: r.out}, func(run string) {
+		r.out.notice("the model has started run %s; carry it out with: %s run --resume %s", run, program(), run)
+	})
+	return err
 }
 
 // failed ends a command whose run couldn't be carried on. Who reads JSON gets a
@@ -135,6 +165,11 @@ func (r *flowing) prepare(c *runCmd) error {
 			return err
 		}
 		r.id = id
+		if _, info, err := r.db.Load(ctx, id); err == nil && info.Session != "" && !info.Status.Ended() {
+			if err := r.enter(info.Session); err != nil {
+				return err
+			}
+		}
 	} else if err := r.start(c); err != nil {
 		return err
 	}
@@ -196,7 +231,14 @@ func (r *flowing) start(c *runCmd) error {
 	if within(home.Dir(), r.app.cwd) && !isFiles(home.Dir(), r.app.cwd) {
 		return usagef("the folder %s is gamma's own data, which no workflow works on: run it in another folder", r.app.cwd)
 	}
-	r.id, err = r.host.Start(r.app.ctx, host.Request{Definition: def, Source: source, Input: input, Workspace: r.app.cwd})
+	req := host.Request{Definition: def, Source: source, Input: input, Session: c.Session, Workspace: r.app.cwd}
+	if err := r.settle(c, home, &req); err != nil {
+		return err
+	}
+	if bad := (*host.InputError)(nil); !errors.As(req.Check(), &bad) && req.Check() != nil {
+		return usageError{req.Check()}
+	}
+	r.id, err = r.host.Start(r.app.ctx, req)
 	var bad *host.InputError
 	if errors.As(err, &bad) {
 		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
@@ -205,6 +247,50 @@ func (r *flowing) start(c *runCmd) error {
 		return usageError{err}
 	}
 	return err
+}
+
+// settle gives the run the session that it needs. What is wrong with the
+// request is found before a session is made.
+func (r *flowing) settle(c *runCmd, home *disk.Home, req *host.Request) error {
+	var err error
+	if c.Session != "" {
+		if req.Session, err = r.app.findSession(home, c.Session); err != nil {
+			return err
+		}
+	}
+	if c.Detach {
+		return nil
+	}
+	probe := *req
+	if probe.Session == "" && r.talks(req.Definition.Graph) {
+		probe.Session = "new"
+	}
+	if err := probe.Check(); err != nil || probe.Session == "" {
+		return nil // Start tells
+	}
+	if err := r.enter(req.Session); err != nil {
+		return err
+	}
+	req.Session = r.house.disk.ID
+	return nil
+}
+
+// place is the session in which the run's steps are carried out here.
+func (r *flowing) place() string {
+	if r.house != nil {
+		return r.house.disk.ID
+	}
+	return host.ChildID(r.id)
+}
+
+// talks reports whether a workflow needs a session of its own.
+func (r *flowing) talks(g *workflow.Graph) bool {
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; n.NodeType == workflow.TypeAgent || n.NodeType == workflow.TypeNotify {
+			return true
+		}
+	}
+	return slices.Contains(g.Calls, "present")
 }
 
 // input is the run's input as JSON.
@@ -272,6 +358,10 @@ func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 		}
 	}
 	r.seq = c.Next.Seq
+	if open := c.Next.Open; open != nil && open.Waits {
+		r.waits.Store(true)
+		r.stop()
+	}
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 
@@ -284,6 +374,8 @@ func (r *flowing) drive() error {
 	defer quiet()
 	still := r.out.live("Ctrl-C parks it")
 	defer still()
+	ctx, r.stop = context.WithCancel(ctx)
+	defer r.stop()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
 			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
@@ -305,8 +397,22 @@ func (r *flowing) drive() error {
 				return err
 			}
 		}
+		if err := r.told(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
 		return r.finish(run, ctx.Err() != nil)
 	}
+}
+
+// told lets the session have what the run tells it: a presentation is one turn.
+func (r *flowing) told(ctx context.Context) error {
+	if r.house == nil || ctx.Err() != nil {
+		return nil
+	}
+	if err := r.res.deliver(ctx, r.house.disk.ID); err != nil {
+		return err
+	}
+	return r.house.here.Idle(ctx)
 }
 
 // interruptible is a context that a signal or a closed output ends.
@@ -363,8 +469,11 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 		}
 		return exitError, ""
 	}
+	if r.waits.Load() {
+		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
+	}
 	if interrupted {
-		return exitInterrupt, goOn
+		return exitInterrupt, goOn + r.flags.repeated()
 	}
 	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
 		return exitHuman, r.answerHint(run)

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/sandbox"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/tool"
 	"github.com/gamma-harness/gamma/internal/tool/skilldir"
 	"github.com/gamma-harness/gamma/internal/tool/skilltool"
+	"github.com/gamma-harness/gamma/internal/tool/workflowtool"
 	"github.com/gamma-harness/gamma/llm"
 )
 
@@ -24,7 +26,8 @@ type toolbox struct {
 	set          *tool.Set
 	skills       *skilltool.Tool
 	spill        *spill
-	skillDirs    []string // folders that hold skills
+	skillDirs    []string   // folders that hold skills
+	workflow     *host.Tool // set before the first call
 	confined     *confinement
 	instructions string // AGENTS.md
 	catalog      string
@@ -70,7 +73,9 @@ func (s *spill) Open(name string) (io.ReadSeekCloser, error) {
 }
 
 // declarations are the tools of a session beside the core's own.
-func declarations() []llm.Tool { return append(tool.Declarations(), skilltool.Declaration()) }
+func declarations() []llm.Tool {
+	return append(tool.Declarations(), skilltool.Declaration(), workflowtool.Declaration())
+}
 
 func newToolbox(c toolConfig) (*toolbox, error) {
 	t := &toolbox{spill: &spill{}}
@@ -80,6 +85,7 @@ func newToolbox(c toolConfig) (*toolbox, error) {
 	if t.confined, err = confine(c, dirs); err != nil {
 		return nil, err
 	}
+	t.workflow = &host.Tool{}
 	set, err := tool.New(tool.Config{Workspace: c.workspace, SkillDirs: dirs, Forbidden: ownFolders(c.home), Spill: t.spill, Blobs: t.spill, Secrets: c.secrets,
 		Locks: filepath.Join(c.home, "run", "files"),
 		Wrap:  t.confined.wrap()})
@@ -149,8 +155,11 @@ func (t *toolbox) attach(d *disk.Session) {
 
 // Run carries out a call.
 func (t *toolbox) Run(ctx context.Context, call session.ToolCall, update func(string)) session.Output {
-	if call.Name == "skill" {
+	switch call.Name {
+	case "skill":
 		return t.skills.Run(ctx, call, update)
+	case workflowtool.Name:
+		return t.workflow.Run(ctx, call, update)
 	}
 	return t.set.Run(ctx, call, update)
 }

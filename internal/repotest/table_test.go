@@ -76,7 +76,7 @@ func rooms() map[string]room {
 		"internal/fakeprovider":      {edge, []string{"llm"}}, // llm: for script files
 		"internal/script":            {edge, []string{"workflow"}},
 		"internal/channel":           {edge, internal("flow")},
-		"internal/host":              {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact", "store"), "workflow")},
+		"internal/host":              {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact", "store", "tool/workflowtool"), "workflow")},
 		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
 			"disk", "host", "view", "web"), "wire")},
 		"internal/web":        {edge, nil},

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/llm"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+// unseen is an output that shows nothing.
+type unseen struct{}
+
+func (unseen) session(wire.Session)      {}
+func (unseen) redact(string)             {}
+func (unseen) goOn(string)               {}
+func (unseen) event(wire.Event)          {}
+func (unseen) notice(string)             {}
+func (unseen) problem(error)             {}
+func (unseen) result(wire.Result)        {}
+func (unseen) failed(error, int)         {}
+func (unseen) broken() <-chan struct{}   { return nil }
+func (unseen) close(time.Duration) error { return nil }
+
+// quiet is the output of a session that nobody watches: what went wrong is
+// told, and nothing else.
+type quiet struct {
+	unseen
+	tell func(text string)
+}
+
+func (o quiet) notice(text string) { o.tell(text) }
+func (o quiet) problem(err error)  { o.tell(err.Error()) }
+
+// sessionLines shows what the session of a workflow run says: as JSON lines
+// among those of the run, or as text on standard error.
+type sessionLines struct {
+	unseen
+	p    *runPrinter
+	hide redactor
+}
+
+func (o *sessionLines) redact(mark string)      { o.hide = redactor{mark: mark} }
+func (o *sessionLines) notice(text string)      { o.p.notice("%s", text) }
+func (o *sessionLines) problem(err error)       { o.notice(err.Error()) }
+func (o *sessionLines) event(e wire.Event)      { o.p.session(o.hide.event(e)) }
+func (o *sessionLines) broken() <-chan struct{} { return o.p.broken }
+
+// session prints an event of the run's session.
+func (p *runPrinter) session(e wire.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.json:
+		p.line(e)
+	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
+		fmt.Fprintln(p.stderr, barred(e.Text, 0))
+	case e.Type == session.Yielded || e.Type == session.Progress:
+		fmt.Fprintln(p.stderr, barred(e.Message.Text, 0))
+	}
+}

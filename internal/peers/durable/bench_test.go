@@ -5,6 +5,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,13 +14,15 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/peers"
 )
 
 // BenchmarkDurable lets each engine do the work once in each iteration, and
-// prints a table at its end. A turn without a kill comes before and doesn't
-// count: it makes the tables and fills the caches.
+// prints a table at its end. A turn before them doesn't count: it makes the
+// tables and fills the caches. A turn that fails doesn't count either, and is
+// listed.
 func BenchmarkDurable(b *testing.B) {
 	dir, err := os.MkdirTemp("", "durable-")
 	if err != nil {
@@ -44,24 +47,22 @@ func BenchmarkDurable(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, s := range all {
-		if err := s.turn(0); err != nil {
+		if err := s.turn(0, filepath.Join(dir, "journal")); err != nil {
 			b.Fatalf("%s: %v", s.name, err)
 		}
-		s.open, s.three, s.long, s.many, s.memory = nil, nil, nil, nil, nil
+		s.open, s.three, s.long, s.many, s.memory, s.recovery, s.again = nil, nil, nil, nil, nil, nil, nil
 	}
 	load := loads()
 	n := 0
 	for b.Loop() {
 		n++
 		for _, s := range slices.Concat(all[n%len(all):], all[:n%len(all)]) {
-			if err := s.turn(n); err != nil {
-				b.Fatalf("%s: %v", s.name, err)
+			begin := time.Now()
+			if err := s.turn(n, filepath.Join(dir, "journal")); err != nil {
+				s.failed = append(s.failed, fmt.Errorf("%s, turn %d: %w", s.name, n, err))
 			}
-			if s.dies {
-				if err := s.die(filepath.Join(dir, "journal")); err != nil {
-					b.Fatalf("%s: recovery: %v", s.name, err)
-				}
-			}
+			fmt.Printf("  turn %d: %s, %.0f s, three %.2f, long %.1f, many %.1f, recovery %.1f\n", n, s.name, time.Since(begin).Seconds(),
+				last(s.three), last(s.long), last(s.many), last(s.recovery))
 		}
 	}
 	b.ReportMetric(0, "ns/op")
@@ -71,6 +72,11 @@ func BenchmarkDurable(b *testing.B) {
 	}
 	if err := printTable(all, pg); err != nil {
 		b.Fatal(err)
+	}
+	for _, s := range all {
+		for _, err := range s.failed {
+			fmt.Println("  doesn't count:", err)
+		}
 	}
 	fmt.Printf("  Medians (and extremes) of %d turns each, taking turns; %d cores; load before: %s, after: %s; a synced write takes %.2f ms; PostgreSQL %s.\n\n",
 		n, runtime.NumCPU(), load, loads(), float64(cost.Microseconds())/1000, pg.version)
@@ -115,6 +121,14 @@ func sides(ctx context.Context, dir string, pg *postgres) ([]*side, error) {
 		}
 	}
 	return all, nil
+}
+
+// last is the newest value, for people who wait.
+func last(s peers.Series) float64 {
+	if len(s) == 0 {
+		return math.NaN()
+	}
+	return s[len(s)-1]
 }
 
 func loads() string {

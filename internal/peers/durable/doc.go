@@ -17,8 +17,8 @@
 //
 //	open     spawn of the program with its state → ready for orders
 //	three    one run of three steps: started, until its end is known;
-//	         the median of ten of a turn
-//	long     steps a second of one run of a hundred steps
+//	         the median of ten in a turn
+//	long     steps a second of one run of sixty steps
 //	many     50 runs of three steps at once, until the last has ended
 //	memory   Pss of the program and of the server that it needs, after these
 //	recovery the program is killed (SIGKILL) in the second step, and spawned

@@ -27,67 +27,63 @@ type side struct {
 
 	open, three, long, many, memory, recovery peers.Series
 	again                                     []string // the steps that began after the kill, of each turn
+	failed                                    []error  // turns that don't count
 }
 
 // The work of a turn.
 const (
 	threes    = 10
-	longSteps = 100
+	longSteps = 60
 	atOnce    = 50
 	patience  = 120 // seconds for an order
 )
 
-// begin starts the side's server if it has one, and its program.
-func (s *side) begin(args ...string) (server, p *process, err error) {
+// turn is one turn: the measures, and the kill if the side dies.
+func (s *side) turn(n int, journal string) (err error) {
 	state := s.state
+	var server *process
 	if s.server != "" {
 		if server, err = spawn(s.bin, "-state", s.state, "-mode", s.server); err != nil {
-			return nil, nil, err
+			return err
 		}
+		defer func() { err = errors.Join(err, server.end()) }()
 		address, err := os.ReadFile(filepath.Join(s.state, "address"))
 		if err != nil {
-			return nil, nil, errors.Join(err, server.end())
+			return err
 		}
 		state = string(address)
 	}
-	args = append([]string{"-state", state, "-mode", s.mode}, args...)
-	if p, err = spawn(s.bin, args...); err != nil && server != nil {
-		err = errors.Join(err, server.end())
+	if err := s.measure(n, state, server); err != nil || !s.dies {
+		return err
 	}
-	return server, p, err
+	if err := s.die(state, journal); err != nil {
+		return fmt.Errorf("recovery: %w", err)
+	}
+	return nil
 }
 
-// turn measures all but recovery.
-func (s *side) turn(n int) (err error) {
-	server, p, err := s.begin()
+// measure measures all but recovery.
+func (s *side) measure(n int, state string, server *process) (err error) {
+	p, err := spawn(s.bin, "-state", state, "-mode", s.mode)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, p.end())
-		if server != nil {
-			err = errors.Join(err, server.end())
+	defer func() { err = errors.Join(err, p.end()) }()
+	runs := func(what string, count, steps int, once bool) (took peers.Series) {
+		if err == nil {
+			id := fmt.Sprintf("%s-%d-%d", what, n, time.Now().UnixNano())
+			took, err = p.order(contender.Order{Do: "runs", ID: id, Runs: count, Steps: steps, Once: once, Limit: patience})
 		}
-	}()
-	id := func(what string) string { return fmt.Sprintf("%s-%d-%d", what, n, time.Now().UnixNano()) }
-	if _, err := p.order(contender.Order{Do: "runs", ID: id("warm"), Runs: 3, Steps: 3, Limit: patience}); err != nil {
-		return err
+		return took
 	}
-	three, err := p.order(contender.Order{Do: "runs", ID: id("three"), Runs: threes, Steps: 3, Limit: patience})
-	if err != nil {
-		return err
-	}
-	long, err := p.order(contender.Order{Do: "runs", ID: id("long"), Runs: 1, Steps: longSteps, Limit: patience})
-	if err != nil {
-		return err
-	}
-	many, err := p.order(contender.Order{Do: "runs", ID: id("many"), Runs: atOnce, Steps: 3, Once: true, Limit: patience})
+	runs("warm", 3, 3, false)
+	three, long, many := runs("three", threes, 3, false), runs("long", 1, longSteps, false), runs("many", atOnce, 3, true)
 	if err != nil {
 		return err
 	}
 	memory, err := s.used(p, server)
 	s.open = append(s.open, float64(p.opened)/float64(time.Millisecond))
-	s.three = append(s.three, peers.Series(three).Median())
+	s.three = append(s.three, three.Median())
 	s.long = append(s.long, longSteps/long[0]*1000)
 	s.many = append(s.many, many[0])
 	s.memory = append(s.memory, float64(memory)/(1<<20))
@@ -116,31 +112,21 @@ func (s *side) used(p, server *process) (int64, error) {
 
 // die kills the program in the second step of a run, spawns it again, and
 // waits for the run's end.
-func (s *side) die(journal string) (err error) {
-	server, p, err := s.begin("-hang", "-journal", journal)
+func (s *side) die(state, journal string) (err error) {
+	args := []string{"-state", state, "-mode", s.mode, "-journal", journal}
+	p, err := spawn(s.bin, append(args, "-hang")...)
 	if err != nil {
 		return err
 	}
-	if server != nil {
-		defer func() { err = errors.Join(err, server.end()) }()
-	}
 	id := fmt.Sprintf("killed-%d", time.Now().UnixNano())
-	if _, err := p.order(contender.Order{Do: "start", ID: id, Steps: 3, Limit: patience}); err != nil {
-		return errors.Join(err, p.kill())
+	_, err = p.order(contender.Order{Do: "start", ID: id, Steps: 3, Limit: patience})
+	if err == nil {
+		_, err = begun(journal, id, 2, p.born)
 	}
-	_, err = begun(journal, id, 2, p.born)
 	if err := errors.Join(err, p.kill()); err != nil {
 		return err
 	}
-	state := s.state
-	if server != nil {
-		address, err := os.ReadFile(filepath.Join(s.state, "address"))
-		if err != nil {
-			return err
-		}
-		state = string(address)
-	}
-	if p, err = spawn(s.bin, "-state", state, "-mode", s.mode, "-journal", journal); err != nil {
+	if p, err = spawn(s.bin, args...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.end()) }()

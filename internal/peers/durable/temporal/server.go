@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,8 +38,8 @@ func (server) Wait(context.Context, string) error { return errors.ErrUnsupported
 // Close implements contender.Engine.
 func (s server) Close() error { return s.Stop() }
 
-func serve(dir string, quick bool) (_ server, err error) {
-	ports, err := freePorts(9)
+func serve(dir string, quick bool) (server, error) {
+	ports, err := ownPorts(filepath.Join(dir, "ports"))
 	if err != nil {
 		return server{}, err
 	}
@@ -102,10 +103,14 @@ func settings(db *config.SQL, ports []int) *config.Config {
 	}
 }
 
-// freePorts returns ports that nobody listened on a moment ago.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
+// ownPorts returns ports that nobody listened on when the server began for the
+// first time. They stay the same: the database names the members of the
+// cluster, and a server that comes back elsewhere waits for its former self.
+func ownPorts(path string) (ports []int, err error) {
+	if text, err := os.ReadFile(path); err == nil {
+		return ports, json.Unmarshal(text, &ports)
+	}
+	for range 8 {
 		l, err := net.Listen("tcp", loopback+":0")
 		if err != nil {
 			return nil, err
@@ -113,7 +118,11 @@ func freePorts(n int) ([]int, error) {
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return ports, nil
+	text, err := json.Marshal(ports)
+	if err != nil {
+		return nil, err
+	}
+	return ports, os.WriteFile(path, text, 0o644)
 }
 
 // reachable waits until somebody listens.

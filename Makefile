@@ -2,7 +2,7 @@
 # fresh clone; Go downloads modules as they are needed.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race check spec bench bench-peers fuzz sim kills mutants
+.PHONY: help build demo test race check spec bench bench-peers bench-durable fuzz sim kills mutants
 
 # git refuses a clone that belongs to another user unless told otherwise.
 GIT     := git -c safe.directory='*'
@@ -46,6 +46,9 @@ bench: ## run all benchmarks
 
 bench-peers: ## compare gamma with Pi from npm, ROUNDS (7) runs each; needs npm and a registry once
 	go test -tags peers -count=1 -run '^$$' -bench '^BenchmarkPeers$$' -benchtime $(ROUNDS)x -timeout 60m ./internal/peers
+
+bench-durable: ## compare workflows with DBOS, River and Temporal, ROUNDS (7) turns each; needs PostgreSQL's programs
+	cd internal/peers/durable && GOFLAGS=-mod=mod go test -tags peers -count=1 -run '^$$' -bench '^BenchmarkDurable$$' -benchtime $(ROUNDS)x -timeout 120m .
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' --exclude-dir=node_modules --exclude-dir=testdata '^func Fuzz[A-Za-z0-9_]+' . | \

@@ -65,7 +65,7 @@ func (s *State) Attempt(id string) Attempt {
 		a.State = StepAbsent
 	}
 	a.Attempt = id
-	a.Waits = s.Run == nil && s.yields != nil && s.yields.Attempt == id
+	a.Waits = s.yields != nil && s.yields.Attempt == id
 	return a
 }
 

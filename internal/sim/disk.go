@@ -48,7 +48,7 @@ func (d *disk) here(point string) {
 // crash or fail.
 func (d *disk) write(step string, text []byte) error {
 	w, s := d.w, d.own
-	if n := answeredStep(text); n > 0 && !w.calm && w.roll(0.2) { // a place that is rarely met by chance
+	if n := answeredStep(text); n > 0 && !w.calm && w.roll(0.4) { // a place that is rarely met by chance
 		s.data = append(s.data, text[:n]...)
 		panic(crashed{step + ".torn"})
 	}

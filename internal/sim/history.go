@@ -131,6 +131,10 @@ func (w *world) turn() {
 		w.ownerless()
 		return
 	}
+	if s := w.actor.State; w.odds.flow && s.Run == nil && s.Hold.Reason != "" && w.roll(0.2) {
+		w.flowTurn() // a step beside a hold
+		return
+	}
 	switch w.choose(w.odds.acts) {
 	case "work":
 		w.work()

@@ -21,6 +21,7 @@ type odds struct {
 	// contract: the model works by skills: it loads, ties tasks to steps,
 	// completes, and begins again.
 	contract   bool
+	flow       bool    // a workflow has the session
 	fat        bool    // long texts fill the window
 	badSummary float64 // of the compactions
 	asked      string  // a tool that asks; "" for none
@@ -61,16 +62,17 @@ func draw(w *world) odds {
 	if weights["down"] == 0 {
 		weights["fail"], weights["crash"], o.pace = 60, 1, 6000
 	}
-	trait(0.4, "step", 12) // a workflow has the session
+	trait(0.45, "step", 14)
 	if weights["step"]--; weights["step"] > 0 && w.roll(0.5) {
 		o.torn = 0.25
 	}
-	if o.contract = w.roll(0.2); o.contract {
+	if o.contract = w.roll(0.26); o.contract {
 		o.length += 80
 		weights["todo"], weights["skill"], weights["yield"], weights["crash"] = 8, 10, 16, 1
 		weights["cut calls"], weights["fail"], weights["abort"] = 0, 0, 0
 		weights["step"] = 0
 	}
+	o.flow = weights["step"] > 0
 	o.lists(weights)
 	if weights["down"] == 0 && w.roll(0.5) {
 		o.failures = []choice{{1, "incomplete"}}

@@ -60,7 +60,11 @@ func (w *world) flowTurn() {
 func (w *world) adopts() {
 	if s := w.actor.State; s.Interrupted() && s.Attempt(w.flow.step.Attempt).State == session.StepAnswered && w.roll(0.5) {
 		w.totals.Events["an answered step is found"]++
-		w.abort()
+		if w.roll(0.5) {
+			w.abort()
+		} else {
+			w.post(w.write("prompt"))
+		}
 	}
 }
 

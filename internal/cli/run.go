@@ -78,7 +78,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.left = r.observe, kids.left
+	r.res.observe, r.res.left, r.res.steps.Waits = r.observe, kids.left, r.asks
 	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	if r.host, err = r.res.open(a.ctx); err != nil {
 		return err
@@ -358,10 +358,6 @@ func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 		}
 	}
 	r.seq = c.Next.Seq
-	if open := c.Next.Open; open != nil && open.Waits {
-		r.waits.Store(true)
-		r.stop()
-	}
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 

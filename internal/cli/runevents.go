@@ -125,7 +125,11 @@ func (p *runPrinter) begin(r wire.Run, g *workflow.Graph) {
 		verb = "resumed run"
 	}
 	if p.view == nil {
-		fmt.Fprintln(p.stderr, single(fmt.Sprintf("%s %s · %s · %s", verb, r.Run, r.Workflow, r.Workspace)))
+		where := r.Workspace
+		if r.Session != "" {
+			where += " · session " + r.Session
+		}
+		fmt.Fprintln(p.stderr, single(fmt.Sprintf("%s %s · %s · %s", verb, r.Run, r.Workflow, where)))
 		return
 	}
 	p.view.of(g)

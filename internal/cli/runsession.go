@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/session"
@@ -55,8 +55,19 @@ func (p *runPrinter) session(e wire.Event) {
 	case p.json:
 		p.line(e)
 	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
-		fmt.Fprintln(p.stderr, barred(e.Text, 0))
+		p.say(barred(e.Text, 0))
 	case e.Type == session.Yielded || e.Type == session.Progress:
-		fmt.Fprintln(p.stderr, barred(e.Message.Text, 0))
+		p.say(barred(e.Message.Text, 0))
+	}
+}
+
+// say prints a text above what is going on.
+func (p *runPrinter) say(text string) { p.put(strings.Split(text, "\n")) }
+
+// asks is told whether a step waits for the user, who can't speak here.
+func (r *flowing) asks(_, _ string, waiting bool) {
+	if waiting {
+		r.waits.Store(true)
+		r.stop()
 	}
 }

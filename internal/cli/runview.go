@@ -52,6 +52,14 @@ func (v *runView) row(width int, spans ...span) string { return spanned(width, v
 
 // header is the first lines. The id is never cut: people copy it.
 func (v *runView) header(verb string, r wire.Run, width int) []string {
+	lines := v.heading(verb, r, width)
+	if r.Session != "" {
+		lines = append(lines, v.row(max(width, len("session ")+len(r.Session)), span{dim, "session " + r.Session}))
+	}
+	return lines
+}
+
+func (v *runView) heading(verb string, r wire.Run, width int) []string {
 	id := []span{{dim, verb + " "}, {"", r.Run}}
 	if cells(verb+" "+r.Run+" · "+r.Workflow) <= width {
 		return []string{v.row(width, append(id, span{dim, " · "}, span{bold, r.Workflow}, span{dim, " · " + r.Workspace})...)}

@@ -149,7 +149,7 @@ func (p *runPrinter) before(list []wire.RunEvent) {
 	}
 	if n := p.view.steps; n > 0 {
 		width, _ := sizeOf(p.stderr)
-		p.put([]string{p.view.row(width, span{dim, fmt.Sprintf("  … %d steps before", n)})})
+		p.put([]string{p.view.row(width, span{dim, "  … " + count(n, "step") + " before"})})
 	}
 	p.view.began = time.Now()
 }
@@ -319,7 +319,7 @@ func (p *runPrinter) status(r wire.RunResult) []string {
 	line := r.Status + detail(r.Reason)
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
 	if p.view != nil && r.Status == string(flow.Completed) {
-		line += fmt.Sprintf(" · %d steps · %s", p.view.steps, span10(p.view.took()))
+		line += " · " + count(p.view.steps, "step") + " · " + span10(p.view.took())
 	}
 	if first != "" {
 		line += ": " + first

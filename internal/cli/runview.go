@@ -270,7 +270,7 @@ func progressSpans(p workflow.Progress, raw json.RawMessage, at time.Time, room 
 	var e flow.Estimate
 	json.Unmarshal(raw, &e) // the engine's own; empty if there is none
 	if eta, err := time.Parse(time.RFC3339, e.ETA); err == nil {
-		words = append(words, leftText(eta.Sub(at)))
+		words = append(words, leftText(eta.Sub(at)+time.Second/2)) // it is stored without its fraction
 	}
 	if p.Completed != nil && p.Total != nil && *p.Total > 0 {
 		long := max(min(24, room/3), 6)

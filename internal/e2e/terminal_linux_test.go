@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is a real terminal in which gamma runs.
+type terminal struct {
+	t    testing.TB
+	ptmx *os.File
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+	out  strings.Builder
+	done chan struct{}
+}
+
+// terminal runs gamma in a terminal with so many columns.
+func (p *place) terminal(columns uint16, args ...string) *terminal {
+	p.t.Helper()
+	check := func(err error) {
+		p.t.Helper()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	check(err)
+	fd := int(ptmx.Fd())
+	check(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	check(err)
+	check(unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: columns}))
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	check(err)
+	defer tty.Close()
+	x := &terminal{t: p.t, ptmx: ptmx, cmd: p.cmd(args...), done: make(chan struct{})}
+	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
+	x.cmd.Env = append(x.cmd.Env, "TERM=xterm")
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	check(x.cmd.Start())
+	go x.read()
+	p.t.Cleanup(func() { ptmx.Close(); <-x.done })
+	return x
+}
+
+func (x *terminal) read() {
+	defer close(x.done)
+	b := make([]byte, 4096)
+	for {
+		n, err := x.ptmx.Read(b)
+		x.mu.Lock()
+		x.out.Write(b[:n])
+		x.mu.Unlock()
+		if err != nil {
+			return // the terminal is gone
+		}
+	}
+}
+
+// text is what was printed so far, without colours.
+func (x *terminal) text() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.ReplaceAll(x.out.String(), "\r\n", "\n"), "")
+}
+
+// see waits until a text was printed.
+func (x *terminal) see(text string) {
+	x.t.Helper()
+	eventually(x.t, "the terminal shows "+text, func() bool { return strings.Contains(x.text(), text) })
+}
+
+func (x *terminal) keys(s string) {
+	x.t.Helper()
+	if _, err := x.ptmx.WriteString(s); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// end waits for gamma's end and returns its exit code.
+func (x *terminal) end() int {
+	_ = x.cmd.Wait()
+	return x.cmd.ProcessState.ExitCode()
+}
+
+func TestW41_ARunIsFollowedAndAnsweredInATerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.terminal(60, "run", "human-decision", "first, then second")
+	x.see("│  3  Plan again – What should change?    replan │")
+	x.see("Your choice, 1-3: ")
+	x.keys("3\n")
+	x.see("What should change? ")
+	x.keys("shorter\n")
+	x.see("│ You asked for: shorter ")
+	x.see("  ☑ replan (terminal:user): shorter\n")
+	x.keys("1\n")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	x.see("✓ completed · 5 steps · ")
+	for _, want := range []string{"  ✓ plan ↻2 ", "  \"notes\": \"shorter\"\n"} {
+		if !strings.Contains(x.text(), want) {
+			t.Errorf("%q is missing:\n%s", want, x.text())
+		}
+	}
+}
+
+func TestC8_CtrlCInATerminalParksTheRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	x := p.terminal(60, "run", "progress", "--input", `{"files":600}`)
+	x.see("/600 files")
+	x.see("Ctrl-C parks it")
+	x.keys("\x03")
+	if code := x.end(); code != 130 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	x.see("⏸ parked (host)\nGo on with:\n")
+	x = p.terminal(60, "run", "--resume", "last")
+	x.see("  … 1 step before\n")
+	x.see("check ↻2")
+	x.keys("\x03")
+	if code := x.end(); code != 130 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -154,7 +155,7 @@ func (h *Runs) by() []string {
 
 func (h *Runs) hunt(run string) store.Hunt {
 	now := time.Now()
-	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(runner.Lease).UnixMilli()}
+	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
 }
 
 // carry carries out a run that was claimed, and returns how it stands then. A
@@ -189,7 +190,7 @@ func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) 
 		return nil, fmt.Errorf("run %s: %w", c.Run, err)
 	}
 	conf := runner.Config{Graph: graph, Program: def.Program, Run: run, Input: given, Claim: cl,
-		Until: time.Now().Add(runner.Lease), LeaseWas: c.LeaseWas, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
+		Until: time.Now().Add(crashpoint.Quick(runner.Lease)), LeaseWas: c.LeaseWas, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
 	if h.Env != nil {
 		conf.Env = h.Env(info.Workspace)
 	}

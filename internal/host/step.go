@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -250,6 +251,7 @@ func (f *flight) fly() {
 		a.first = first
 		m := judge(step, a)
 		if m == moveEnd {
+			crashpoint.Here("step.settled")
 			f.outcome = report(a, m, f.token)
 			return
 		}
@@ -306,7 +308,13 @@ func (f *flight) do(step runner.Step, m move) error {
 	default:
 		return nil
 	}
-	return f.send(ev)
+	if m == moveGoOn {
+		return f.send(ev)
+	}
+	crashpoint.Here("step.owed")
+	err := f.send(ev)
+	crashpoint.Here("step.prompted")
+	return err
 }
 
 func (f *flight) send(ev session.Event) error {

@@ -3,8 +3,10 @@
 //
 //	go run ./cmd/gamma run example:NAME
 //
-// and see what each is for with "gamma run --list". They need no model: the
-// steps are commands, small Go functions, timers and people.
+// and see what each is for with "gamma run --list". The first ones need no
+// model: their steps are commands, small Go functions, timers and people. Those
+// with steps for a model show both ways in which such a step ends: by a
+// submission, which is checked, and by what is said to the user.
 package workflows
 
 import "github.com/gamma-harness/gamma/workflow"
@@ -26,5 +28,9 @@ func All() []Example {
 		{"fix-loop", FixLoop},
 		{"human-decision", HumanDecision},
 		{"include", Include},
+		{"recommend", Recommend},
+		{"summary-check", SummaryCheck},
+		{"triage", Triage},
+		{"two-turn", TwoTurn},
 	}
 }

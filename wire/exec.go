@@ -211,4 +211,13 @@ type Result struct {
 	Usage   Usage    `json:"usage"`
 	Denials []Denial `json:"denials"`
 	Error   *Error   `json:"error,omitempty"`
+
+	Runs []SessionRun `json:"runs,omitempty"` // workflow runs of the session that were carried on
+}
+
+// SessionRun is how a workflow run of a session stands.
+type SessionRun struct {
+	Run    string `json:"run"`
+	Status string `json:"status"` // as in RunResult
+	Reason string `json:"reason,omitempty"`
 }

@@ -60,8 +60,8 @@ func judge(step runner.Step, a sight) move {
 	case transcript.Interrupted:
 		return moveResume
 	case transcript.Aborted:
-		stopped := a.Cause == transcript.CausePark || a.Cause == transcript.CauseEscape && step.Resumes > a.Resumes
-		if a.first && stopped {
+		let := a.Cause == transcript.CausePark && a.first || a.Cause == transcript.CauseEscape && step.Resumes >= a.Escapes
+		if let {
 			return moveResume
 		}
 		return moveEnd

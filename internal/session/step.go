@@ -47,6 +47,7 @@ type Attempt struct {
 	Cause           string // of aborted: one of the causes, CauseEscape if a person stopped it
 	Reminders       int    // prompts of these kinds
 	Resumes         int
+	Escapes         int // how often a person stopped it
 }
 
 // stepLog is what a branch has of all attempts. Only the newest one changes,
@@ -131,6 +132,9 @@ func (s *State) stepSettled(id transcript.ID, b *transcript.Settled, cause strin
 		a.State, a.Last, a.Reason, a.Detail = StepSettled, id, b.Reason, b.Detail
 		if b.Reason == transcript.Aborted {
 			a.Cause = cause
+		}
+		if a.Cause == transcript.CauseEscape {
+			a.Escapes++
 		}
 	})
 }

@@ -13,8 +13,9 @@ import (
 
 // entry is a record of a transcript as far as these tests look at it.
 type entry struct {
-	ID   string `json:"id"`
-	Kind string `json:"kind"`
+	ID     string  `json:"id"`
+	Parent *string `json:"parent"` // nil: it isn't part of the conversation
+	Kind   string  `json:"kind"`
 	Body struct {
 		Segment int `json:"segment"`
 		Prev    *struct {
@@ -45,6 +46,19 @@ type entry struct {
 		Partial string `json:"partial"`
 		By      string `json:"by"`
 		Break   string `json:"break"`
+		To      string `json:"to"`
+		AID     string `json:"aid"`
+
+		Arrivals  []string `json:"arrivals"`
+		Run       string   `json:"run"`
+		Attempt   string   `json:"attempt"`
+		Adopted   bool     `json:"adopted"`
+		Inject    string   `json:"inject"`
+		Step      *stepRef `json:"step"`
+		Submitted *struct {
+			Attempt string          `json:"attempt"`
+			Output  json.RawMessage `json:"output"`
+		} `json:"submitted"`
 	} `json:"body"`
 }
 

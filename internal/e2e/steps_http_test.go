@@ -135,6 +135,7 @@ type played struct {
 	answers      [][]string // of people, as arguments of gamma runs answer
 	output       string
 	replies      []string // what the user sees
+	told         string   // to the model, in a later step
 }
 
 func submits(output string) string {
@@ -150,25 +151,25 @@ func plays() map[string]played {
 	head := "version: 1\nsteps:\n"
 	yes := []string{"--choice", "yes"}
 	return map[string]played{
-		"assistant-reply": {"Say hello.", head + says(" Hello. \n"), nil, `" Hello. \n"`, []string{" Hello. \n"}},
-		"echo":            {"What is 2+2?", head + submits(`{answer: "4"}`), nil, `{"answer":"4"}`, nil},
-		"summary-check":   {boils, summaryScript(), nil, checkOutput, []string{summaryText}},
+		"assistant-reply": {"Say hello.", head + says(" Hello. \n"), nil, `" Hello. \n"`, []string{" Hello. \n"}, ""},
+		"echo":            {"What is 2+2?", head + submits(`{answer: "4"}`), nil, `{"answer":"4"}`, nil, ""},
+		"summary-check":   {boils, summaryScript(), nil, checkOutput, []string{summaryText}, ""},
 		"two-turn": {"What is water?", head + submits(`{points: [Wet]}`)[:strings.Index(submits(`{points: [Wet]}`), "\n")+1] +
 			"  - {expect: two or three, tools: [{name: workflow, args: {action: submit, output: {points: [Wet, Blue]}}}]}\n" +
 			"  - {text: Submitted.}\n" +
-			"  - {expect: \"- Wet\\n- Blue\", tools: [{name: workflow, args: {action: submit, output: {answer: Wet and blue.}}}]}\n" +
-			"  - {text: Submitted.}\n", nil, `{"answer":"Wet and blue."}`, nil},
+			"  - {tools: [{name: workflow, args: {action: submit, output: {answer: Wet and blue.}}}]}\n" +
+			"  - {text: Submitted.}\n", nil, `{"answer":"Wet and blue."}`, nil, "Its points:\n- Wet\n- Blue"},
 		"triage bug": {"It crashes.", head + submits(`{route: bug, reason: It crashes.}`) +
-			"  - {expect: \"because: It crashes\", tools: [{name: workflow, args: {action: submit, output: {answer: A report.}}}]}\n  - {text: Submitted.}\n",
-			nil, `{"answer":"A report."}`, nil},
-		"triage question": {"Why?", head + submits(`{route: question, reason: It asks.}`) + says("Because."), nil, `"Because."`, []string{"Because."}},
-		"triage neither":  {"Hm.", head + submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil},
+			"  - {tools: [{name: workflow, args: {action: submit, output: {answer: A report.}}}]}\n  - {text: Submitted.}\n",
+			nil, `{"answer":"A report."}`, nil, "taken for a bug because: It crashes."},
+		"triage question": {"Why?", head + submits(`{route: question, reason: It asks.}`) + says("Because."), nil, `"Because."`, []string{"Because."}, ""},
+		"triage neither":  {"Hm.", head + submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil, ""},
 		"triage unknown": {"Hm.", head + "  - {tools: [{name: workflow, args: {action: submit, output: {route: praise, reason: It is nice.}}}]}\n" +
-			submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil},
-		"recommend approved": {"Choose a name.", recommendScript("First."), [][]string{yes}, recommended, []string{"First."}},
-		"recommend stopped":  {"Choose a name.", recommendScript("First."), [][]string{{"--choice", "no"}}, `"Stopped by a person."`, []string{"First."}},
+			submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil, ""},
+		"recommend approved": {"Choose a name.", recommendScript("First."), [][]string{yes}, recommended, []string{"First."}, ""},
+		"recommend stopped":  {"Choose a name.", recommendScript("First."), [][]string{{"--choice", "no"}}, `"Stopped by a person."`, []string{"First."}, ""},
 		"recommend replanned": {"Choose a name.", recommendScript("Zeroth.", "First."), [][]string{{"--choice", "replan", "--text", "Shorter."}, yes},
-			strings.ReplaceAll(strings.ReplaceAll(recommended, "a0", "a1"), "b0", "b1"), []string{"Zeroth.", "First."}},
+			strings.ReplaceAll(strings.ReplaceAll(recommended, "a0", "a1"), "b0", "b1"), []string{"Zeroth.", "First."}, ""},
 	}
 }
 
@@ -211,6 +212,10 @@ func TestC11_ExamplesOverHTTP(t *testing.T) {
 					t.Fatalf("%+v", r)
 				}
 				p.ended(play)
+				reqs := fake.Requests()
+				if last := string(reqs[len(reqs)-1].Body); !strings.Contains(last, jsonText(play.told)) {
+					t.Errorf("the model wasn't told %q: %s", play.told, last)
+				}
 				strict(t, fake)
 			})
 		}
@@ -241,8 +246,7 @@ func (p *place) ended(play played) {
 		p.t.Errorf("said was %q, want %q", said, play.replies)
 	}
 	r := p.run("run", "--resume", "last")
-	want := play.output + "\n"
-	if r.stdout != want && r.stdout != strings.TrimSuffix(asText(play.output), "\n")+"\n" {
+	if want := asText(play.output) + "\n"; r.stdout != want {
 		p.t.Errorf("the output is %q, want %q", r.stdout, want)
 	}
 }

@@ -16,7 +16,7 @@ type entry struct {
 	ID     string  `json:"id"`
 	Parent *string `json:"parent"` // nil: it isn't part of the conversation
 	Kind   string  `json:"kind"`
-	Body struct {
+	Body   struct {
 		Segment int `json:"segment"`
 		Prev    *struct {
 			Token  int   `json:"token"`

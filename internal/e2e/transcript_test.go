@@ -90,15 +90,30 @@ type session struct {
 // none whose creation was finished.
 func (p *place) readSession() *session {
 	p.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(p.home, "sessions", "*", "transcript"))
-	if err != nil || len(dirs) > 1 {
-		p.t.Fatalf("%d sessions in %s (%v)", len(dirs), p.home, err)
+	dirs := p.sessionDirs()
+	if len(dirs) > 1 {
+		p.t.Fatalf("%d sessions in %s", len(dirs), p.home)
 	}
 	if len(dirs) == 0 {
 		return nil
 	}
-	s := &session{id: filepath.Base(filepath.Dir(dirs[0]))}
-	names, err := filepath.Glob(filepath.Join(dirs[0], "*.jsonl"))
+	return p.readSessionAt(dirs[0])
+}
+
+// sessionDirs lists the folders of transcripts.
+func (p *place) sessionDirs() []string {
+	p.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(p.home, "sessions", "*", "transcript"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return dirs
+}
+
+func (p *place) readSessionAt(dir string) *session {
+	p.t.Helper()
+	s := &session{id: filepath.Base(filepath.Dir(dir))}
+	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		p.t.Fatal(err)
 	}

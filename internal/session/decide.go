@@ -91,6 +91,8 @@ func (c *commit) first(ev Event) {
 		c.arrives(ev)
 	case Prompts:
 		c.prompts(ev)
+	case Tells:
+		c.tells(ev)
 	case Resumes:
 		c.resumes(ev)
 	case Aborts:
@@ -132,7 +134,7 @@ func (c *commit) arrives(ev Arrives) {
 // person's words are never trusted, and an injection is what its kind says.
 func badArrival(a transcript.Arrive) string {
 	switch {
-	case a.Nudge || a.Step != nil:
+	case a.Nudge || a.Step != nil || a.Run+a.Say != "":
 		return "only the core itself writes such an arrival"
 	case strings.HasPrefix(a.AID, nudgePrefix):
 		return "ids that begin with " + nudgePrefix + " are the session's own"

@@ -185,6 +185,9 @@ func Apply(s *State, e transcript.Entry) {
 		s.moved = s.requested
 	case *transcript.Arrive:
 		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
+		if b.Human {
+			s.Spoke = e.Time
+		}
 		if mutant("ShownAtArrival") {
 			s.show(e.ID, transcript.ArrivalMessages(b, s.Header.Mark)...)
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -16,6 +17,8 @@ import (
 //	update ID REF FROM TO TEXT        an artifact_update
 //	saw N PATH REV                    the N-th call of the batch ends and has told the revision
 //	stepprompt ID TEXT                a workflow step's prompt begins a run (as the host will write it)
+//	note ID TEXT · turn ID TEXT · result ID RUN AGO SAY ;; TEXT   a workflow run tells its session something
+//	steps RUN ATTEMPT TEXT            a step's prompt of a run arrives
 //	rewind ENTRY                      somebody goes back to an entry, and another owner opens the session
 //	checklists · messages             show the checklists; the newest commit's messages to the user with their deviations
 //	results                           show the texts of the newest commit's results
@@ -45,6 +48,11 @@ func (c *conversation) protocolVerb(verb, rest string) (out string, known bool) 
 		n, path, rev := threeWords(rest)
 		return c.decide(ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch,
 			Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "done", Seen: map[string]string{path: rev}}}), true
+	case "note", "turn", "result":
+		return c.decide(c.tells(verb, rest)), true
+	case "steps":
+		w := strings.SplitN(rest, " ", 3)
+		return c.decide(Prompts{transcript.Step{Run: w[0], Attempt: w[1], Kind: transcript.StepPrompt, Completion: transcript.CompleteSubmit}, w[2]}), true
 	case "stepprompt":
 		return c.stepPrompt(rest), true
 	case "rewind":
@@ -118,6 +126,24 @@ func (c *conversation) loadSkill(n int) Event {
 		out.Skills = append(out.Skills, f)
 	}
 	return ToolDone{Call: call.ID, Epoch: c.s.Epoch, Output: out}
+}
+
+// tells is what a workflow run tells its session.
+func (c *conversation) tells(verb, rest string) Event {
+	id, text, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "note":
+		return Tells{ID: id, Kind: WorkflowNote, Run: "r", Workflow: "w", Node: "a/b", Text: text}
+	case "turn":
+		return Tells{ID: id, Kind: BackgroundResult, Run: "r", Workflow: "w", Text: text}
+	}
+	w := strings.SplitN(text, " ", 3)
+	ago, err := time.ParseDuration(w[1])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	say, result, _ := strings.Cut(w[2], " ;; ")
+	return Tells{ID: id, Kind: WorkflowResult, Run: w[0], Workflow: "w", Say: say, Text: result, Since: c.env.Now.Add(-ago)}
 }
 
 // stepPrompt is a workflow's prompt for a submit step.

@@ -21,6 +21,7 @@ type State struct {
 
 	Seen       map[string]Arrived // by the caller's id, over all branches
 	Queue      []Arrival          // arrived, not delivered, in arrival order
+	Spoke      time.Time          // when a person's words arrived last
 	Tries      map[string]int     // answers and failures by request kind, over all branches
 	Generation int                // leaf records
 

@@ -213,6 +213,10 @@ type Arrive struct {
 	Nudge   bool   `json:"nudge,omitempty"`   // the core's own reminder to go on or yield
 	Text    string `json:"text"`
 	Step    *Step  `json:"step,omitempty"`
+	// Of a workflow's result: whose it is, and what its author says of it, which
+	// is trusted. The text is the result.
+	Run string `json:"run,omitempty"`
+	Say string `json:"say,omitempty"`
 	// Of an artifact_update: which artifact (a file's path in the workspace, or
 	// another reference), and between which two revisions the change lies.
 	Ref          string `json:"ref,omitempty"`

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -26,7 +28,11 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W12 the projection is the fold of the events", projectionIsFold},
 		{"W12 cost of a commit: one event row and its own rows", rowsOfACommit},
 		{"W38 a session has one slot", oneSlot},
+		{"W38 who keeps the slot", slotKept},
+		{"W38 an answered run waits for the slot", answeredWaits},
+		{"W38 a claim that came to nothing keeps no slot", slotOfALostClaim},
 		{"W17 the outbox is written with the commit and delivered once", outboxOnce},
+		{"W20 a presentation's row knows what came after it", presented},
 		{"W18 the decision has one winner", oneWinner},
 		{"W10 a signal is consumed with its commit", signals},
 		{"W14 timers are found by their time", timers},
@@ -244,6 +250,81 @@ func oneSlot(t *testing.T, k *kit) {
 	k.do("r1", flow.Resume{By: "me"}, 0)
 }
 
+// slotKept: who keeps the slot while nothing of it runs, and who doesn't.
+func slotKept(t *testing.T, k *kit) {
+	held := flow.StepDone{Attempt: "escape/say#1", Outcome: flow.StepOutcome{Stop: "aborted", Cause: "escape"}}
+	for _, c := range []struct {
+		id, graph string
+		events    []flow.Event
+		keeps     bool
+	}{
+		{"host", "steps", []flow.Event{started(), flow.Park{For: flow.ForHost}}, true},
+		{"session", "say", []flow.Event{started()}, true},
+		{"delay", "nap", []flow.Event{started(), flow.Wait{Attempt: "delay/nap#1", Millis: 60_000}}, true},
+		{"escape", "say", []flow.Event{started(), flow.Prepared{Attempt: "escape/say#1"}, held}, true},
+		{"person", "gate", []flow.Event{started(), flow.Ask{Attempt: "person/gate#1", Request: workflow.JSON(`{"title":"?"}`)}}, false},
+		{"paused", "steps", []flow.Event{flow.Pause{By: "me"}}, false},
+	} {
+		session := "S of " + c.id
+		k.start(c.id, c.graph, session)
+		k.start(c.id+" behind", "steps", session)
+		first := k.claim(c.id, "h1")
+		for _, ev := range c.events {
+			if err := k.Commit(k.ctx, k.write(c.id, ev, first.Token, c.id == "escape")); err != nil {
+				t.Fatalf("%s: %T: %v", c.id, ev, err)
+			}
+		}
+		_, info, _ := k.load(c.id + " behind")
+		if got := k.claim(c.id+" behind", "h2") == nil; got != c.keeps || (info.Behind == c.id) != c.keeps {
+			t.Errorf("%s: the slot is kept: %v, and the second run waits for %q; want %v", c.id, got, info.Behind, c.keeps)
+		}
+	}
+}
+
+// answeredWaits: an answered run is queued until the slot is free.
+func answeredWaits(t *testing.T, k *kit) {
+	k.start("r1", "route", "S")
+	k.start("r2", "steps", "S")
+	first := k.claim("r1", "h1")
+	k.do("r1", started(), first.Token)
+	k.do("r1", flow.Ask{Attempt: "r1/gate#1", Request: workflow.JSON(`{"title":"?"}`)}, first.Token)
+	second := k.claim("", "h2")
+	k.do("r2", started(), second.Token)
+	r, _, _ := k.load("r1")
+	k.do("r1", flow.Answer{Decision: r.Open.Decision, Choice: "yes", By: "me"}, 0)
+	r, info, _ := k.load("r1")
+	if r.Status != flow.Queued || info.Behind != "r2" || k.claim("r1", "h1") != nil {
+		t.Errorf("the answered run is %s behind %q", r.Status, info.Behind)
+	}
+	k.do("r2", flow.Cancel{By: "me"}, second.Token)
+	if c := k.claim("r1", "h1"); c == nil {
+		t.Error("the slot is free, and the answered run isn't claimed")
+	}
+}
+
+// slotOfALostClaim: a claim that came to nothing keeps no slot.
+func slotOfALostClaim(t *testing.T, k *kit) {
+	k.start("r1", "steps", "S")
+	k.start("r2", "steps", "S")
+	first := k.claim("r1", "h1")
+	if err := k.Release(k.ctx, "r1", first.Token); err != nil {
+		t.Fatal(err)
+	}
+	second := k.claim("r2", "h2")
+	if second == nil {
+		t.Fatal("the first run was given back, and keeps the slot")
+	}
+	k.now += 60_000 // the second one's process was killed
+	third := k.claim("r1", "h1")
+	if third == nil {
+		t.Fatal("the second run's claim has run out before it began, and keeps the slot")
+	}
+	k.do("r1", started(), third.Token)
+	if err := k.Commit(k.ctx, k.write("r2", started(), second.Token, false)); !errors.Is(err, ErrSlot) {
+		t.Errorf("two runs of a session are running: %v", err)
+	}
+}
+
 func outboxOnce(t *testing.T, k *kit) {
 	k.start("r", "steps", "S")
 	c := k.claim("", "h1")
@@ -266,6 +347,37 @@ func outboxOnce(t *testing.T, k *kit) {
 	k.fenced("a second delivery", k.Deliver(k.ctx, "r/n/1", "S", 3, k.now))
 	if notes, err := k.Outbox(k.ctx, "S"); err != nil || len(notes) != 0 {
 		t.Errorf("got %+v, %v", notes, err)
+	}
+}
+
+// presented: a presentation's row says when it was written, of which workflow
+// it is, and whether another run came after it.
+func presented(t *testing.T, k *kit) {
+	k.start("before", "steps", "S")
+	k.start("r", "shown", "S")
+	c := k.claim("r", "h1")
+	k.do("r", started(), c.Token)
+	k.do("r", k.finish("r", `{"passed":true}`), c.Token)
+	k.do("r", flow.Presentation{Text: "Tell <it>.", Result: workflow.JSON(`{"passed":true}`)}, c.Token)
+	row := func() Note {
+		notes, err := k.Outbox(k.ctx, "S")
+		if err != nil || len(notes) != 1 {
+			t.Fatalf("got %+v, %v", notes, err)
+		}
+		return notes[0]
+	}
+	want := Note{Notice: flow.Notice{ID: "r/present", Kind: flow.NoticePresent, Body: `{"text":"Tell <it>.","result":"{\"passed\":true}"}`},
+		Run: "r", Session: "S", Workflow: "shown", Created: k.now}
+	if d := cmp.Diff(want, row()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	k.start("elsewhere", "steps", "T")
+	if row().Newer {
+		t.Error("a run of another session is newer")
+	}
+	k.start("after", "steps", "S")
+	if !row().Newer {
+		t.Error("a run that was started after the row isn't newer")
 	}
 }
 

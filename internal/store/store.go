@@ -92,6 +92,7 @@ type Info struct {
 	LeaseUntil                              int64
 	Created, Updated                        int64
 	Definition                              string // key
+	Behind                                  string // of a queued run: the run that has its session's slot
 }
 
 // Signal is an event that somebody left for the holder of a claim.
@@ -115,8 +116,11 @@ type Decision struct {
 // Note is an outbox row.
 type Note struct {
 	flow.Notice
-	Run, Session string
-	Delivered    int64
+	Run, Session, Workflow string
+	Created                int64
+	// Newer, of a presentation: the session has a run that was started after
+	// the row was written.
+	Newer bool
 }
 
 // Store holds workflow runs. Reading methods return ErrNotFound for a run that

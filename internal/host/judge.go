@@ -60,7 +60,7 @@ func judge(step runner.Step, a sight) move {
 	case transcript.Interrupted:
 		return moveResume
 	case transcript.Aborted:
-		stopped := a.Cause == transcript.CausePark || a.Cause == transcript.CauseEscape && step.Unheld > a.Resumes
+		stopped := a.Cause == transcript.CausePark || a.Cause == transcript.CauseEscape && step.Resumes > a.Resumes
 		if a.first && stopped {
 			return moveResume
 		}

@@ -49,6 +49,8 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, false, func() Body { return new(Leaf) }}, true
 	case "label":
 		return kindInfo{k, false, func() Body { return new(Label) }}, true
+	case "withdraw":
+		return kindInfo{k, false, func() Body { return new(Withdraw) }}, true
 	case "facts":
 		return kindInfo{k, true, func() Body { return new(Facts) }}, true
 	case "deliver":
@@ -88,6 +90,7 @@ func (*Session) kind() Kind     { return "session" }
 func (*Arrive) kind() Kind      { return "arrive" }
 func (*Leaf) kind() Kind        { return "leaf" }
 func (*Label) kind() Kind       { return "label" }
+func (*Withdraw) kind() Kind    { return "withdraw" }
 func (*Facts) kind() Kind       { return "facts" }
 func (*Deliver) kind() Kind     { return "deliver" }
 func (*Resume) kind() Kind      { return "resume" }
@@ -108,6 +111,7 @@ func (*Session) node() bool     { return false }
 func (*Arrive) node() bool      { return false }
 func (*Leaf) node() bool        { return false }
 func (*Label) node() bool       { return false }
+func (*Withdraw) node() bool    { return false }
 func (*Facts) node() bool       { return true }
 func (*Deliver) node() bool     { return true }
 func (*Resume) node() bool      { return true }
@@ -197,6 +201,9 @@ func (e Entry) check() error {
 	if !ok {
 		return nil
 	}
+	if fault := a.stepFault(); fault != "" {
+		return fmt.Errorf("entry %s (arrive): %s", e.ID, fault)
+	}
 	// Nothing would ever take such an arrival out of the queue.
 	switch a.Class {
 	case ClassPrompt, ClassSteer, ClassAnswer, ClassFollow, ClassCommand:
@@ -208,4 +215,20 @@ func (e Entry) check() error {
 		return fmt.Errorf("entry %s (arrive): a person's words can't have class %q", e.ID, a.Class)
 	}
 	return fmt.Errorf("entry %s (arrive): unknown class %q", e.ID, a.Class)
+}
+
+// stepFault says why the arrival can't be a step's prompt, or, of another
+// one, why it carries a step.
+func (a *Arrive) stepFault() string {
+	switch {
+	case a.Class != ClassStep && a.Step != nil:
+		return "only a prompt of class step names a step"
+	case a.Class != ClassStep:
+		return ""
+	case a.Step == nil || a.Step.Attempt == "":
+		return "a prompt of class step names its attempt"
+	case !a.Trusted || a.Inject != WorkflowStep:
+		return "a prompt of class step is a trusted " + WorkflowStep
+	}
+	return ""
 }

@@ -248,6 +248,20 @@ const (
 // Assistant reports whether the step completes with a visible answer.
 func (s *Step) Assistant() bool { return s != nil && s.Completion == CompleteAssistant }
 
+// WorkflowStep is the injection kind of a step's prompt. A workflow alone
+// writes it, so the table of the kinds that can be sent doesn't have it.
+const WorkflowStep = "workflow_step"
+
+// Withdraw takes back what a workflow asked of an attempt that it ends: the
+// prompts that wait, and the claim to the person's next words, if the attempt's
+// run yielded. It is a session record, as the prompts are.
+type Withdraw struct {
+	Attempt  string `json:"attempt"`
+	Arrivals []ID   `json:"arrivals,omitempty"`
+	By       string `json:"by"`
+	Cause    string `json:"cause"`
+}
+
 // Submission is what a workflow took from the model as the output of a step.
 type Submission struct {
 	Attempt string          `json:"attempt"`
@@ -486,7 +500,7 @@ const (
 	CauseTimeout = "timeout"
 	CauseCancel  = "cancel"
 	CausePark    = "park"
-	CauseEscape  = "escape" // a person stopped it; nothing else says so in Abort
+	CauseEscape  = "escape" // a person stopped it by way of the workflow
 )
 
 // Reason says why a run settled.

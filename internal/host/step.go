@@ -36,12 +36,10 @@ func (x *Steps) Look(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	var a sight
-	if err := l.View(func(st *session.State) { a = look(st, s.Attempt) }); err != nil {
-		return flow.StepOutcome{}, err
-	}
-	a.first = !x.flying(s.Attempt)
-	return report(a, judge(s, a), token), nil
+	var o flow.StepOutcome
+	flying := x.flying(s.Attempt)
+	err = l.View(func(st *session.State) { o = Glance(s, st, flying, token) })
+	return o, err
 }
 
 func (x *Steps) flying(attempt string) bool {
@@ -169,6 +167,7 @@ type flight struct {
 	waits  int    // callers that wait
 	cause  string // why the step is to end; "": it isn't
 
+	waiting bool // of the flight's goroutine: the run was told that the step waits for the user
 	outcome flow.StepOutcome
 	err     error
 }
@@ -232,7 +231,7 @@ var errLeft = errors.New("nobody waits for the step")
 // fly carries the attempt out.
 func (f *flight) fly() {
 	defer close(f.done)
-	first, told := true, false
+	var p Pilot
 	for {
 		select {
 		case <-f.left:
@@ -242,36 +241,50 @@ func (f *flight) fly() {
 		}
 		change := f.live.next()
 		step, cause := f.now()
-		var a sight
-		if err := f.live.View(func(s *session.State) { a = look(s, step.Attempt) }); err != nil {
+		var act Act
+		if err := f.live.View(func(s *session.State) { act = p.Next(step, s, cause, f.token) }); err != nil {
 			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
 			return
 		}
-		a.first = first
-		m := judge(step, a)
-		if m == moveEnd {
-			f.outcome = report(a, m, f.token)
+		if f.carry(step, act) || act.Do == Wait && !f.wait(change) {
 			return
 		}
-		switch speaks := m != moveWait && m != moveGoOn; {
-		case cause != "" && (told && speaks || m == movePrompt):
-			f.outcome = f.aborted(cause) // nobody is to be asked any more
-			return
-		case cause != "" && !told:
-			told = true
-			if f.abort(step, cause, a) {
-				return
+	}
+}
+
+// carry carries an act out, but for waiting; true: the flight ends.
+func (f *flight) carry(step runner.Step, act Act) bool {
+	if act.Do != Stop {
+		f.tellWaits(step, act.Waits)
+	}
+	switch act.Do {
+	case End:
+		f.outcome = act.Outcome
+		return true
+	case Say, Stop:
+		r, err := f.live.Send(context.Background(), act.Event)
+		switch {
+		case err == nil && r.Err == nil:
+		case err == nil && act.Refused != nil:
+			f.outcome = *act.Refused
+			return true
+		case err == nil && act.Do == Stop: // what it was has just ended
+		default:
+			if err == nil {
+				err = r.Err
 			}
-			continue
+			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
+			return true
 		}
-		if err := f.do(step, m); err != nil {
-			f.err = err
-			return
-		}
-		first = false
-		if (m == moveWait || m == moveYield) && !f.wait(change) {
-			return
-		}
+	}
+	return false
+}
+
+// tellWaits tells the run that the step waits for the user, or no longer does.
+// A run that can't be told is about to end the step.
+func (f *flight) tellWaits(step runner.Step, waiting bool) {
+	if waiting != f.waiting && step.Waits != nil && step.Waits(waiting) == nil {
+		f.waiting = waiting
 	}
 }
 
@@ -289,52 +302,4 @@ func (f *flight) wait(change <-chan struct{}) bool {
 		return false
 	}
 	return true
-}
-
-// do speaks to the session.
-func (f *flight) do(step runner.Step, m move) error {
-	var ev session.Event
-	switch m {
-	case movePrompt:
-		ev = prompt(step, transcript.StepPrompt)
-	case moveRemind:
-		ev = prompt(step, transcript.StepReminder)
-	case moveResume:
-		ev = prompt(step, transcript.StepResume)
-	case moveGoOn:
-		ev = session.Resumes{By: "workflow", Attempt: step.Attempt}
-	default:
-		return nil
-	}
-	return f.send(ev)
-}
-
-func (f *flight) send(ev session.Event) error {
-	r, err := f.live.Send(context.Background(), ev)
-	if err == nil && r.Err != nil {
-		err = r.Err
-	}
-	if err != nil {
-		return fmt.Errorf("session %s: %w", f.live.ID, err)
-	}
-	return nil
-}
-
-// abort stops the attempt's run. Where none runs, the attempt has ended with
-// that; ended reports it.
-func (f *flight) abort(step runner.Step, cause string, a sight) (ended bool) {
-	r, err := f.live.Send(context.Background(), session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause})
-	switch {
-	case err != nil:
-		f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
-		return true
-	case r.Err != nil && (a.State == session.StepAbsent || a.State == session.StepQueued || a.State == session.StepSettled):
-		f.outcome = f.aborted(cause)
-		return true
-	}
-	return false
-}
-
-func (f *flight) aborted(cause string) flow.StepOutcome {
-	return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause, SessionToken: f.token}
 }

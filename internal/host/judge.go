@@ -66,7 +66,7 @@ func judge(step runner.Step, a sight) move {
 		}
 		return moveEnd
 	case transcript.Yield:
-		if step.Completion == transcript.CompleteSubmit {
+		if step.Completion == transcript.CompleteSubmit && a.Cause == "" {
 			return moveYield
 		}
 	case transcript.Done, transcript.NoYield:
@@ -103,8 +103,12 @@ func report(a sight, m move, token int64) flow.StepOutcome {
 }
 
 // stopOf names how a settled attempt stopped; what isn't one of the stops that
-// flow knows keeps the name of its reason.
+// flow knows keeps the name of its reason. An attempt may be ended while it
+// waits for the user.
 func stopOf(a sight) string {
+	if a.Reason == transcript.Yield && a.Cause != "" {
+		return string(transcript.Aborted)
+	}
 	switch a.Reason {
 	case transcript.Done, transcript.NoYield, transcript.Yield:
 	default:

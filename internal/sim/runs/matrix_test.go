@@ -10,16 +10,20 @@ import (
 )
 
 // matrixGraph is a run with one assistant step.
-func matrixGraph(t *testing.T) *flow.Graph {
+func matrixKit(t *testing.T) kit {
 	say := w.Agent("say", text, w.AssistantMessage())
 	end := w.Compute("end", func(*w.Ctx) (value, error) { return value{}, nil })
-	return flow.Index(must(t)(w.Define("matrix", w.Input[value](), say, w.Then(say, end))).Definition().Graph)
+	k, err := newKit(flow.Index(must(t)(w.Define("matrix", w.Input[value](), say, w.Then(say, end))).Definition().Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 // continuations are what follows an accident at one step: the host that has
 // the run at that moment is h, the process that was about to go on is p.
 func continuations() map[string]func(x *world, h *host, p *process) {
-	s := func(x *world) *session { return x.sessions[0] }
+	s := func(x *world) *house { return x.sessions[0] }
 	other := func(x *world, h *host) *host { return x.hosts[(indexOf(x, h)+1)%3] }
 	return map[string]func(*world, *host, *process){
 		"killed, the session comes back on the same host": func(x *world, h *host, _ *process) {
@@ -62,11 +66,11 @@ func indexOf(x *world, h *host) int {
 // each step that any process makes, in each of the ways above: one visible
 // reply, and it is the output, every time.
 func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
-	g := matrixGraph(t)
+	g := matrixKit(t)
 	cases := 0
 	for name, accident := range continuations() {
 		for at := 1; ; at++ {
-			x := newWorld(1, "", []*flow.Graph{g})
+			x := newWorld(1, "", g)
 			x.now += 2 * stormTime
 			x.staged = true
 			x.open(x.sessions[0], x.hosts[0])
@@ -86,12 +90,10 @@ func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
 			cases++
 			r := x.db.rows["r1"]
 			replies := 0
-			for _, e := range x.sessions[0].entries {
-				if e.kind == "answer" {
-					replies++
-				}
+			if sc := scopes(x.sessions[0].read(x))["r1/say#1"]; sc != nil {
+				replies = sc.visible
 			}
-			if out := x.outputs["r1/say#1"]; r.Status != flow.Completed || replies != 1 || !strings.HasPrefix(out, `"r1/say#1 says `) {
+			if out := x.outputs["r1/say#1"]; r.Status != flow.Completed || replies != 1 || !strings.HasPrefix(out, `" reply `) {
 				t.Errorf("%s, before step %d: %s, %d replies, output %s", name, at, r.Status, replies, out)
 			}
 		}

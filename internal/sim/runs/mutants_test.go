@@ -73,7 +73,7 @@ func TestR1_RunMutants(t *testing.T) {
 }
 
 // found plays a history of a mutant; a panic of the engine counts.
-func found(seed uint64, off string, g []*flow.Graph) (what string) {
+func found(seed uint64, off string, g kit) (what string) {
 	defer func() {
 		if r := recover(); r != nil {
 			what = "panic"

@@ -17,7 +17,7 @@ type value struct {
 func text(*w.Ctx) string { return "" }
 
 // graphs are what the world runs: callbacks aren't called.
-func graphs(t *testing.T) []*flow.Graph {
+func graphs(t *testing.T) kit {
 	t.Helper()
 	in := w.Input[value]()
 	compute := func(id string) *w.NodeOf[value] {
@@ -47,7 +47,11 @@ func graphs(t *testing.T) []*flow.Graph {
 	tell := w.Notify("tell", text)
 	two := must(t)(w.Define("two", in, flaky, w.Outcome(flaky, w.Cases{"ok": job, "failed": job}), w.Outcome(job, w.Cases{"ok": again, "failed": again, "timed_out": again}),
 		w.Then(again, tell), w.Present(text)))
-	return []*flow.Graph{flow.Index(one.Definition().Graph), flow.Index(two.Definition().Graph), flow.Index(one.Definition().Graph)}
+	k, err := newKit(flow.Index(one.Definition().Graph), flow.Index(two.Definition().Graph), flow.Index(one.Definition().Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func must(t *testing.T) func(*w.Flow[value], error) *w.Flow[value] {

@@ -33,7 +33,7 @@ func (w *world) committed(g *flow.Graph, r *row, before *flow.Run, c *flow.Commi
 		w.fact(r, before, f, token)
 		if f.Kind == flow.KindFinished {
 			w.outputs[f.Attempt] = string(c.Output)
-			w.finished(g, before, f, c)
+			w.finished(g, before, f, c, token)
 		}
 	}
 	if successors > 1 {

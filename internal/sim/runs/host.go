@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"fmt"
+
 	"github.com/gamma-harness/gamma/internal/flow"
 	hosts "github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
@@ -258,7 +260,7 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 	if e.Node.Assistant() {
 		s.Completion = "assistant"
 	}
-	k.w.placed[e.Attempt] = o.s
+	k.w.placed[fmt.Sprint(e.Attempt, " ", k.token)] = o.s
 	token := o.token
 	if o.s.child {
 		token = 0

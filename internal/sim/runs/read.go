@@ -181,13 +181,13 @@ func (s *scope) answered() bool {
 
 // finished holds the end of an agent's attempt against what people see at this
 // moment.
-func (w *world) finished(g *flow.Graph, before *flow.Run, f flow.Fact, c *flow.Commit) {
+func (w *world) finished(g *flow.Graph, before *flow.Run, f flow.Fact, c *flow.Commit, token int64) {
 	n := g.Node(f.Node)
 	if n.NodeType != workflow.TypeAgent {
 		return
 	}
 	var here []*scope
-	if s := w.placed[f.Attempt]; s != nil { // where it was carried out last
+	if s := w.placed[fmt.Sprint(f.Attempt, " ", token)]; s != nil { // where it was carried out last
 		if sc := scopes(s.read(w))[f.Attempt]; sc != nil {
 			here = append(here, sc)
 		}

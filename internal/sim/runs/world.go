@@ -58,7 +58,7 @@ type world struct {
 	children map[string]*house // by run
 	env      session.Env
 	decoded  map[string]transcript.Entry
-	placed   map[string]*house // by attempt: where it was carried out last
+	placed   map[string]*house // by attempt and claim: where it is carried out
 	lines    map[string]*line
 	said     int
 	ids      []string

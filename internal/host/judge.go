@@ -53,7 +53,7 @@ func judge(step runner.Step, a sight) move {
 		}
 		return moveWait
 	}
-	if a.Submitted != nil {
+	if a.Submitted != nil && !mutant("host.SubmissionUnseen") {
 		return moveEnd
 	}
 	switch a.Reason {
@@ -61,16 +61,19 @@ func judge(step runner.Step, a sight) move {
 		return moveResume
 	case transcript.Aborted:
 		stopped := a.Cause == transcript.CausePark || a.Cause == transcript.CauseEscape && step.Resumes > a.Resumes
-		if a.first && stopped {
+		if mutant("host.EscapeUnheld") && a.Cause == transcript.CauseEscape || mutant("host.EndedGoesOn") {
+			stopped = true
+		}
+		if a.first && stopped && !mutant("host.ResumeUnprompted") {
 			return moveResume
 		}
 		return moveEnd
 	case transcript.Yield:
-		if step.Completion == transcript.CompleteSubmit && a.Cause == "" {
+		if step.Completion == transcript.CompleteSubmit && a.Cause == "" && !mutant("host.YieldEnds") || mutant("host.EndedYieldWaits") {
 			return moveYield
 		}
 	case transcript.Done, transcript.NoYield:
-		if step.Completion == transcript.CompleteSubmit && a.Reminders < maxReminders {
+		if step.Completion == transcript.CompleteSubmit && (a.Reminders < maxReminders || mutant("host.RemindersUncounted")) {
 			return moveRemind
 		}
 	}
@@ -81,7 +84,7 @@ func judge(step runner.Step, a sight) move {
 // hasn't settled yet.
 func report(a sight, m move, token int64) flow.StepOutcome {
 	o := flow.StepOutcome{State: string(a.State), Text: a.Text, Output: workflow.JSON(a.Submitted), Detail: a.Detail, SessionToken: token}
-	if m != moveEnd {
+	if m != moveEnd && !mutant("host.UnsettledTaken") {
 		if a.State == session.StepSettled {
 			o.State = flow.StepPrompted
 		}

@@ -52,6 +52,8 @@ func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int
 	switch speaks := m != moveWait && m != moveGoOn; {
 	case cause != "" && (p.told && speaks || m == movePrompt):
 		return Act{Do: End, Outcome: over} // nobody is to be asked any more
+	case cause != "" && mutant("host.AbortUntold"):
+		return Act{Do: End, Outcome: over}
 	case cause != "" && !p.told:
 		p.told = true
 		act := Act{Do: Stop, Event: session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause}}

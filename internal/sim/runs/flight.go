@@ -38,7 +38,7 @@ type tell struct {
 // board joins the flight of an attempt, or starts it.
 func (h *host) board(w *world, o *owned, token int64, s runner.Step) (*flight, int) {
 	f := h.flights[s.Attempt]
-	if f == nil || w.off == "session.NoJoin" {
+	if f == nil {
 		f = &flight{o: o, token: token}
 		h.flights[s.Attempt] = f
 		h.pros = append(h.pros, spawn("flight "+s.Attempt+"@"+h.name, func(y pause) {

@@ -276,6 +276,7 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 		return flow.StepDone{Attempt: e.Attempt, Outcome: st}, true
 	}
 	f, ticket := k.h.board(k.w, o, token, s)
+	k.w.placed[fmt.Sprint(e.Attempt, " ", k.token)] = f.o.s
 	defer k.h.leave(f)
 	return k.await(e, f, ticket)
 }

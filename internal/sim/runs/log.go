@@ -23,11 +23,14 @@ type segment struct {
 }
 
 // newest is the newest segment before a token that has a whole first line, nil
-// if there is none.
+// if there is none. Where the session was never made whole it has no header
+// behind that, and the next owner makes it.
 func (s *house) newest(before int64) *segment {
 	for i := len(s.segments) - 1; i >= 0; i-- {
-		if s.segments[i].token < before && bytes.IndexByte(s.segments[i].data, '\n') >= 0 {
-			return s.segments[i]
+		g := s.segments[i]
+		first := bytes.IndexByte(g.data, '\n')
+		if g.token < before && first >= 0 && (sealOf(g.data).Token > 0 || whole(g.data) > first+1) {
+			return g
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
 		for at := 1; ; at++ {
 			x := newWorld(1, "", g)
 			x.now += 2 * stormTime
-			x.staged = true
+			x.staged, x.loud = true, true
 			x.open(x.sessions[0], x.hosts[0])
 			hit := false
 			x.stage = func(h *host, p *process) {
@@ -94,7 +94,8 @@ func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
 				replies = sc.visible
 			}
 			if out := x.outputs["r1/say#1"]; r.Status != flow.Completed || replies != 1 || !strings.HasPrefix(out, `" reply `) {
-				t.Errorf("%s, before step %d: %s, %d replies, output %s", name, at, r.Status, replies, out)
+				t.Errorf("%s, before step %d: %s, %d replies, output %s\n%s", name, at, r.Status, replies, out, strings.Join(x.log, "\n"))
+				return
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type line struct {
 		Arrivals []string
 		Parts    []struct {
 			Type, Text string
+			Call       *struct{ ID, Name string }
 		}
 		Stop      string
 		Call      string
@@ -115,6 +116,8 @@ type scope struct {
 	last       *line  // the newest answer without calls, with nothing delivered behind it
 	submitted  string // what was accepted
 	settled    string
+	reminders  int
+	forbidden  string // a call that a step which completes with an answer can't have
 }
 
 // scopes reads a branch.
@@ -127,7 +130,7 @@ func scopes(all []*line) map[string]*scope {
 		}
 	}
 	var in *scope
-	running := false
+	running, names := false, map[string]string{}
 	for _, l := range path(all) {
 		switch l.Kind {
 		case "deliver":
@@ -139,6 +142,9 @@ func scopes(all []*line) map[string]*scope {
 					fallthrough
 				case st != nil:
 					in = out[st.Attempt]
+					if st.Kind == transcript.StepReminder {
+						in.reminders++
+					}
 				case running && in != nil && a.Body.Human:
 					in.people++
 				}
@@ -149,6 +155,11 @@ func scopes(all []*line) map[string]*scope {
 			}
 		case "assistant":
 			text, called := l.text()
+			for _, p := range l.Body.Parts {
+				if p.Call != nil {
+					names[p.Call.ID] = p.Call.Name
+				}
+			}
 			if in == nil || called {
 				continue
 			}
@@ -157,6 +168,10 @@ func scopes(all []*line) map[string]*scope {
 				in.visible++
 			}
 		case "result":
+			name := names[l.Body.Call]
+			if in != nil && in.completion == transcript.CompleteAssistant && l.Body.Outcome == "ok" && name != "bash" {
+				in.forbidden = name
+			}
 			if b := l.Body.Submitted; b != nil && out[b.Attempt] != nil {
 				out[b.Attempt].submitted = string(b.Output)
 			}
@@ -186,10 +201,14 @@ func (w *world) finished(g *flow.Graph, before *flow.Run, f flow.Fact, c *flow.C
 	if n.NodeType != workflow.TypeAgent {
 		return
 	}
+	places := []*house{w.placed[fmt.Sprint(f.Attempt, " ", token)]} // by who decides
+	if f.Code == "interrupted" {
+		places = []*house{w.session(before.Session), w.children[before.ID]}
+	}
 	var here []*scope
-	if s := w.placed[fmt.Sprint(f.Attempt, " ", token)]; s != nil { // where it was carried out last
-		if sc := scopes(s.read(w))[f.Attempt]; sc != nil {
-			here = append(here, sc)
+	for _, s := range places {
+		if s != nil && scopes(s.read(w))[f.Attempt] != nil {
+			here = append(here, scopes(s.read(w))[f.Attempt])
 		}
 	}
 	submitted := func(s *scope) bool { return s.submitted != "" }
@@ -206,6 +225,8 @@ func (w *world) finished(g *flow.Graph, before *flow.Run, f flow.Fact, c *flow.C
 		}
 	case n.Assistant() && slices.ContainsFunc(here, answered):
 		w.fail("attempt %s was answered, and is recorded as %s (%s)", f.Attempt, f.Outcome, f.Code)
+	case f.Code == "not_submitted" && slices.ContainsFunc(here, func(s *scope) bool { return s.settled == "yield" }):
+		w.fail("attempt %s waits for the user, and is recorded as %s", f.Attempt, f.Code)
 	case !n.Assistant() && slices.ContainsFunc(here, submitted):
 		w.fail("attempt %s has an accepted submission, and is recorded as %s (%s)", f.Attempt, f.Outcome, f.Code)
 	}
@@ -243,6 +264,14 @@ func (w *world) branch(s *house) {
 	for attempt, sc := range scopes(all) {
 		if sc.completion == transcript.CompleteAssistant && sc.visible > 1+sc.people {
 			w.fail("attempt %s has %d visible replies, and people said %d things in between", attempt, sc.visible, sc.people)
+		}
+	}
+	for attempt, sc := range scopes(all) {
+		if sc.reminders > 2 {
+			w.fail("attempt %s has %d reminders", attempt, sc.reminders)
+		}
+		if sc.forbidden != "" {
+			w.fail("attempt %s completes with an answer and has called %s", attempt, sc.forbidden)
 		}
 	}
 	w.holds(s, all)

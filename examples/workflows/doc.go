@@ -3,8 +3,12 @@
 //
 //	go run ./cmd/gamma run example:NAME
 //
-// and see what each is for with "gamma run --list". They need no model: the
-// steps are commands, small Go functions, timers and people.
+// and see what each is for with "gamma run --list". Most need no model: the
+// steps are commands, small Go functions, timers and people. Those that do
+// (assistant-reply, echo, model-decision, two-turn) run offline with the model
+// that scripts/NAME.yaml plays:
+//
+//	go run ./cmd/gamma run echo "What is a monad?" --model script:examples/workflows/scripts/echo.yaml
 package workflows
 
 import "github.com/gamma-harness/gamma/workflow"
@@ -26,5 +30,7 @@ func All() []Example {
 		{"fix-loop", FixLoop},
 		{"human-decision", HumanDecision},
 		{"include", Include},
+		{"model-decision", ModelDecision},
+		{"two-turn", TwoTurn},
 	}
 }

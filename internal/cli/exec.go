@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 	"github.com/gamma-harness/gamma/wire"
@@ -34,8 +38,11 @@ type execCmd struct {
 	OutputSchema *string  `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 
-	around func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
-	why    transcript.OpenWhy        `kong:"-"` // what the session is opened for; "": to run
+	around  func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
+	carrier *carrier                  // carries on the session's workflow runs; nil: nobody does
+	id      string                    // of a new session; "": a new id
+
+	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }
 
 // Help is the long help.
@@ -92,14 +99,19 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	if a.env("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
+	c.carrier = newCarrier(a)
 	l, err := c.open(a, out, prompt)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, c.carrier.close())
 	}
 	if l.disk == nil {
-		return l.lastResult()
+		code, err := l.lastResult()
+		return code, errors.Join(err, c.carrier.close())
 	}
 	code, err := l.drive(prompt)
+	if err := c.carrier.close(); err != nil {
+		out.notice(err.Error())
+	}
 	l.close()
 	a.hurry = l.ignore() // not before the tools have ended
 	return code, err
@@ -152,7 +164,14 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 // waits until it settles.
 func (l *live) drive(prompt *string) (int, error) {
 	l.announce(l.model.name)
-	if prompt == nil && l.quiet() {
+	if err := l.carrier.res.admit(l, l.carrier.carry); err != nil {
+		return 0, err
+	}
+	bound, err := l.bound()
+	if err != nil {
+		return 0, err
+	}
+	if prompt == nil && l.quiet() && len(bound) == 0 {
 		return l.lastResult()
 	}
 	with, err := l.brings(prompt)
@@ -160,14 +179,35 @@ func (l *live) drive(prompt *string) (int, error) {
 		return 0, err
 	}
 	signals := catchSignals()
+	for _, i := range bound {
+		defer l.carrier.res.steps.Coming(i.ID)()
+	}
 	l.start(with)
+	l.carrier.res.settle(l)
+	for _, i := range bound {
+		l.carrier.carry(i.ID)
+	}
 	l.ignore = l.onSignals(signals)
-	if prompt == nil {
+	if prompt == nil && !l.stepOf(bound) {
 		if err := l.goOn(); err != nil {
 			return 0, err
 		}
 	}
 	return l.wait()
+}
+
+// bound lists the workflow runs of a session that is resumed.
+func (l *live) bound() ([]store.Info, error) {
+	if !l.resumed {
+		return nil, nil
+	}
+	return l.carrier.bound(l.disk.ID)
+}
+
+// stepOf reports whether the interrupted run belongs to a step of one of the
+// workflow runs, which resumes it itself.
+func (l *live) stepOf(runs []store.Info) bool {
+	return slices.ContainsFunc(runs, func(i store.Info) bool { return i.ID == l.stepRun })
 }
 
 // announce prints the first line.
@@ -221,32 +261,79 @@ func (l *live) goOn() error {
 	return err
 }
 
-// wait returns when the session is idle.
+// wait returns when the session is idle and its workflow runs have ended or
+// stand.
 func (l *live) wait() (int, error) {
-	select {
-	case <-l.idle:
+	for {
+		select {
+		case <-l.idle:
+		case <-l.carrier.poke:
+		case <-l.leave:
+			return exitInterrupt, fmt.Errorf("interrupted; go on with: %s", l.again())
+		case <-l.out.broken():
+			return exitError, fmt.Errorf("standard output can't be written any more, so the run was interrupted; go on with: %s", l.again())
+		case <-l.agent.Done():
+			return 0, l.agent.Err()
+		}
+		if l.carrier.busy(l.asks) {
+			continue
+		}
+		if _, busy, err := l.last(); err != nil || busy {
+			if err != nil {
+				return 0, err
+			}
+			continue
+		}
 		l.unserve() // from here on nothing from outside can start a run
-	case <-l.leave:
-		return exitInterrupt, fmt.Errorf("interrupted; go on with: %s", l.again())
-	case <-l.out.broken():
-		return exitError, fmt.Errorf("standard output can't be written any more, so the run was interrupted; go on with: %s", l.again())
-	case <-l.agent.Done():
-		return 0, l.agent.Err()
+		last, busy, err := l.last()
+		if err != nil {
+			return 0, err
+		}
+		if !busy { // else something arrived just before the door was closed
+			return l.ended(last)
+		}
 	}
-	var last *session.Run
-	var busy bool
-	if err := l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() }); err != nil {
-		return 0, err
-	}
-	if busy {
-		return l.wait() // something arrived just before the door was closed
-	}
-	if last == nil {
+}
+
+// asks reports whether a step waits for the user.
+func (l *live) asks(attempt string) (yes bool) {
+	err := l.agent.View(func(s *session.State) {
+		a := s.Attempt(attempt)
+		yes = a.State == session.StepSettled && a.Reason == transcript.Yield
+	})
+	return yes || err != nil
+}
+
+// last is the newest run that has settled, and whether something runs.
+func (l *live) last() (last *session.Run, busy bool, err error) {
+	err = l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() })
+	return last, busy, err
+}
+
+// ended prints the result of the session and of its workflow runs.
+func (l *live) ended(last *session.Run) (int, error) {
+	runs, fault := l.carrier.results()
+	if last == nil && len(runs) == 0 && fault == nil {
 		return exitDone, nil // only a compaction was waited for
 	}
-	res, code := resultOf(l.disk.ID, last)
+	res, code := wire.Result{Type: "result", Status: "done", Session: l.disk.ID, Denials: []wire.Denial{}}, exitDone
+	if last != nil {
+		res, code = resultOf(l.disk.ID, last)
+	}
 	if f := l.env.Answer; f != nil && res.Status == "done" {
 		res, code = misfit(f, res, code)
+	}
+	res.Runs = runs
+	if code == exitDone && l.carrier.needsPerson() {
+		res.Status, code = "needs_human", exitHuman
+	}
+	if fault != nil {
+		return exitError, fault
+	}
+	for _, r := range runs {
+		if r.Status != string(flow.Completed) {
+			l.out.notice(fmt.Sprintf("workflow run %s is %s%s; %s runs show %s", r.Run, r.Status, detail(r.Reason), program(), r.Run))
+		}
 	}
 	l.out.result(res)
 	return code, nil

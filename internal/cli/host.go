@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -9,21 +10,24 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
-	"github.com/gamma-harness/gamma/internal/host"
 )
 
 // hostCmd is gamma host.
 type hostCmd struct {
 	Parallel int  `default:"2" placeholder:"N" help:"Carry out at most N runs at once (default 2)."`
 	JSON     bool `name:"json" help:"Print one JSON object for each change of a run's status."`
+
+	sessionFlags
 }
 
 // Help is the long help.
 func (hostCmd) Help() string {
 	return `Carries out queued workflow runs and fires timers, until it is interrupted. A run that is carried out then is parked, and any host goes on with it. Several hosts share the work.
 
+Steps for a model that submit their output are carried out in sessions that the host makes, one a run. A step whose answer is for a user waits, parked, until its session is there.
+
 Example:
-  gamma run fix-loop --detach
+  gamma run echo "What is a monad?" --detach
   gamma host`
 }
 
@@ -33,20 +37,23 @@ func (c *hostCmd) Run(a *app) error {
 		return usagef("--parallel %d: want 1 to 64", c.Parallel)
 	}
 	catchPipe()
-	db, life, err := a.openRuns()
+	p := &hostPrinter{app: a, json: c.JSON}
+	res := newResidence(a)
+	kids, err := newChildren(res, c.sessionFlags, func(run string) output {
+		return quiet{tell: func(text string) { a.notice("run %s: %s", run, text) }}
+	})
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	defer life.Close()
+	res.observe, res.trouble, res.left = p.changed, p.trouble, kids.left
+	runs, err := res.open(a.ctx)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := &hostPrinter{app: a, json: c.JSON}
-	conf := a.newHost(db, life).Config
-	conf.Observe = p.changed
-	conf.Trouble = p.trouble
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
-	return host.NewRuns(conf).Work(ctx, c.Parallel)
+	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
 }
 
 // hostPrinter prints what becomes of runs.

@@ -49,7 +49,9 @@ type live struct {
 	here      *host.Live         // how workflow runs reach the session; nil: they don't
 	// interrupted: when the session was opened, its run waited to be resumed.
 	interrupted bool
-	flags       string // of this run, to be repeated by who goes on
+	stepRun     string   // the workflow run whose step that run belonged to
+	carrier     *carrier // of gamma exec
+	flags       string   // of this run, to be repeated by who goes on
 }
 
 // closeWait is how long a leaving process waits for what it cancelled.
@@ -69,7 +71,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
+	l := &live{carrier: c.carrier, why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -165,6 +167,11 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 	if err != nil || s.Run != nil || len(s.Queue) > 0 {
 		return false, nil
 	}
+	if l.carrier != nil {
+		if runs, err := l.carrier.bound(id); err != nil || len(runs) > 0 {
+			return false, err
+		}
+	}
 	if s.Last == nil {
 		return false, usagef("session %s has no run to go on with: give a prompt", id)
 	}
@@ -247,11 +254,16 @@ func thisProcess() transcript.Owner {
 
 // create makes a new session.
 func (l *live) create(c *execCmd, home *disk.Home) error {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("session id: %w", err)
+	name := c.id
+	if name == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return fmt.Errorf("session id: %w", err)
+		}
+		name = id.String()
 	}
-	header := transcript.Session{Session: id.String(), Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
+	var err error
+	header := transcript.Session{Session: name, Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
 		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests, Preloaded: l.env.Prefix.Preloaded}
 	l.disk, err = home.Create(header, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
@@ -297,6 +309,9 @@ func (l *live) envAt(now time.Time) session.Env {
 // start brings the session to life, with what arrives at once.
 func (l *live) start(with []transcript.Arrive) {
 	l.interrupted = l.state.Interrupted()
+	if r := l.state.Run; r != nil && r.Step != nil {
+		l.stepRun = r.Step.Run
+	}
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
 	wake := session.Wake{With: with, Model: l.model.name, Maker: l.model.maker}
 	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Wake: wake, Model: l.model.model, Settings: l.model.settings,

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,17 +67,17 @@ func (c *runCmd) Run(a *app) error {
 	}
 	catchPipe()
 	r := &flowing{app: a, out: newRunPrinter(a, c.JSON)}
-	db, life, err := a.openRuns()
+	r.flags, r.res = c.sessionFlags, newResidence(a)
+	kids, err := newChildren(r.res, r.flags, func(string) output { return &sessionLines{p: r.out} })
 	if err != nil {
+		return err
+	}
+	r.res.observe, r.res.left = r.observe, kids.left
+	if r.host, err = r.res.open(a.ctx); err != nil {
 		return r.failed(err)
 	}
-	defer db.Close()
-	defer life.Close()
-	r.db, r.flags, r.res = db, c.sessionFlags, newResidence(a, db)
-	conf := a.newHost(db, life).Config
-	conf.Observe, conf.Live, conf.Steps = r.observe, r.res.sessions.IDs, r.res.steps
-	r.host = host.NewRuns(conf)
 	defer r.leave()
+	r.db = r.host.Store
 	if err := r.prepare(c); err != nil {
 		return r.failed(err)
 	}
@@ -105,18 +106,25 @@ type flowing struct {
 	flags sessionFlags
 	res   *residence
 	house *house // the run's session; nil: it lives not here
+	stop  context.CancelFunc
+	waits atomic.Bool // a step waits for the user, who can't speak here
 }
 
-// leave ends the run's session, if it lives here.
+// leave ends the run's session, if it lives here, and closes the database.
 func (r *flowing) leave() {
 	if r.house != nil {
 		r.house.leave()
 	}
+	if err := r.res.close(); err != nil {
+		r.out.notice("%v", err)
+	}
 }
 
-// enter brings the run's session to life.
+// enter brings the run's session to life; of "" a new one.
 func (r *flowing) enter(id string) (err error) {
-	r.house, err = r.res.open(r.flags, id, &sessionLines{p: r.out})
+	r.house, err = r.res.house(r.app, r.flags.exec(id), &sessionLines{p: r.out}, func(run string) {
+		r.out.notice("the model has started run %s; carry it out with: %s run --resume %s", run, program(), run)
+	})
 	return err
 }
 
@@ -202,6 +210,9 @@ func (r *flowing) start(c *runCmd) error {
 	if err := r.settle(c, home, &req); err != nil {
 		return err
 	}
+	if bad := (*host.InputError)(nil); !errors.As(req.Check(), &bad) && req.Check() != nil {
+		return usageError{req.Check()}
+	}
 	r.id, err = r.host.Start(r.app.ctx, req)
 	var bad *host.InputError
 	if errors.As(err, &bad) {
@@ -234,6 +245,14 @@ func (r *flowing) settle(c *runCmd, home *disk.Home, req *host.Request) error {
 	}
 	req.Session = r.house.disk.ID
 	return nil
+}
+
+// place is the session in which the run's steps are carried out here.
+func (r *flowing) place() string {
+	if r.house != nil {
+		return r.house.disk.ID
+	}
+	return host.ChildID(r.id)
 }
 
 // talks reports whether a workflow needs a session of its own.
@@ -298,6 +317,10 @@ func emptyInput(def *workflow.Definition) workflow.JSON {
 
 // observe prints what a commit says.
 func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
+	if open := c.Next.Open; open != nil && open.Waits {
+		r.waits.Store(true)
+		r.stop()
+	}
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 
@@ -306,6 +329,8 @@ func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 func (r *flowing) drive() error {
 	ctx, stop := r.interruptible()
 	defer stop()
+	ctx, r.stop = context.WithCancel(ctx)
+	defer r.stop()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
 			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
@@ -321,8 +346,22 @@ func (r *flowing) drive() error {
 				return err
 			}
 		}
+		if err := r.told(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
 		return r.finish(run, ctx.Err() != nil)
 	}
+}
+
+// told lets the session have what the run tells it: a presentation is one turn.
+func (r *flowing) told(ctx context.Context) error {
+	if r.house == nil || ctx.Err() != nil {
+		return nil
+	}
+	if err := r.res.deliver(ctx, r.house.disk.ID); err != nil {
+		return err
+	}
+	return r.house.here.Idle(ctx)
 }
 
 // interruptible is a context that a signal or a closed output ends.
@@ -381,8 +420,11 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 		}
 		return exitError, ""
 	}
+	if r.waits.Load() {
+		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
+	}
 	if interrupted {
-		return exitInterrupt, goOn
+		return exitInterrupt, goOn + r.flags.repeated()
 	}
 	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
 		return exitHuman, r.answerHint(run)

@@ -71,11 +71,11 @@ const (
 // StepOutcome is what a session says about an agent step. The session reports;
 // this package judges.
 type StepOutcome struct {
-	State        string
-	Text         string        // exact visible text of the answer
-	Output       workflow.JSON // of submit steps: what was accepted
-	Entry        string        // the answer's entry
-	First, Last  string        // range of the conversation
+	State       string
+	Text        string        // exact visible text of the answer
+	Output      workflow.JSON // of submit steps: what was accepted
+	Entry       string        // the answer's entry
+	First, Last string        // range of the conversation
 	// SessionToken is the lease token of the session that says so. A commit
 	// depends on it if that is the run's session of origin: always of an
 	// assistant step, of a submit step if the session is live where it is

@@ -56,8 +56,8 @@ func (ev Publish) decide(c *commit) {
 
 func badUpdate(n *workflow.Node, u workflow.Update) string {
 	switch {
-	case n.NodeType != workflow.TypeAction || n.Delay:
-		return "only an action publishes updates"
+	case (n.NodeType != workflow.TypeAction || n.Delay) && (n.NodeType != workflow.TypeAgent || n.Assistant()):
+		return "only an action, or a step for a model that submits its output, publishes updates"
 	case !regexp.MustCompile(`^[a-z][a-z0-9.-]{0,63}$`).MatchString(u.Type):
 		return "its type is no name of small letters, digits, . and -, 64 characters at most"
 	case !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`).MatchString(u.Key):

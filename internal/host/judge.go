@@ -53,31 +53,35 @@ func judge(step runner.Step, a sight) move {
 		}
 		return moveWait
 	}
-	if a.Submitted != nil && !mutant("host.SubmissionUnseen") {
+	switch {
+	case a.Submitted != nil && !mutant("host.SubmissionUnseen"), a.replied(), a.over() && !mutant("host.EndedGoesOn"):
 		return moveEnd
+	case a.Waits && !mutant("host.YieldEnds"):
+		return moveYield
 	}
 	switch a.Reason {
 	case transcript.Interrupted:
 		return moveResume
 	case transcript.Aborted:
-		stopped := a.Cause == transcript.CausePark || a.Cause == transcript.CauseEscape && step.Resumes > a.Resumes
-		if mutant("host.EscapeUnheld") && a.Cause == transcript.CauseEscape || mutant("host.EndedGoesOn") {
-			stopped = true
-		}
-		if a.first && stopped && !mutant("host.ResumeUnprompted") {
+		let := a.Cause == transcript.CauseEscape && (step.Resumes >= a.Escapes || mutant("host.EscapeUnheld"))
+		if (let || a.Cause == transcript.CausePark && a.first || mutant("host.EndedGoesOn")) && !mutant("host.ResumeUnprompted") {
 			return moveResume
 		}
-		return moveEnd
-	case transcript.Yield:
-		if step.Completion == transcript.CompleteSubmit && a.Cause == "" && !mutant("host.YieldEnds") || mutant("host.EndedYieldWaits") {
-			return moveYield
-		}
-	case transcript.Done, transcript.NoYield:
-		if step.Completion == transcript.CompleteSubmit && (a.Reminders < maxReminders || mutant("host.RemindersUncounted")) {
+	case transcript.Done, transcript.NoYield, transcript.Yield:
+		if !a.Assistant() && !mutant("host.YieldEnds") && (a.Reminders < maxReminders || mutant("host.RemindersUncounted")) {
 			return moveRemind
 		}
 	}
 	return moveEnd
+}
+
+// replied: it completes with an answer and has it; whatever came after that,
+// there must not be a second one.
+func (a sight) replied() bool { return a.Assistant() && a.Answered }
+
+// over: the workflow has ended it.
+func (a sight) over() bool {
+	return a.Cause == transcript.CauseTimeout || a.Cause == transcript.CauseCancel
 }
 
 // report is an attempt as flow reads it. An attempt that needs another move
@@ -106,15 +110,13 @@ func report(a sight, m move, token int64) flow.StepOutcome {
 }
 
 // stopOf names how a settled attempt stopped; what isn't one of the stops that
-// flow knows keeps the name of its reason. An attempt may be ended while it
-// waits for the user.
+// flow knows keeps the name of its reason.
 func stopOf(a sight) string {
-	if a.Reason == transcript.Yield && a.Cause != "" {
-		return string(transcript.Aborted)
-	}
-	switch a.Reason {
-	case transcript.Done, transcript.NoYield, transcript.Yield:
-	default:
+	switch {
+	case a.replied():
+	case a.over() && !mutant("host.EndForgotten"):
+		return "aborted"
+	case a.Reason != transcript.Done && a.Reason != transcript.NoYield && a.Reason != transcript.Yield:
 		return string(a.Reason)
 	}
 	switch {

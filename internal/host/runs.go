@@ -36,6 +36,12 @@ type Config struct {
 	// Trouble is told of a run that couldn't be carried on, so that one such
 	// run doesn't keep Work from the others; nil: nobody listens.
 	Trouble func(run string, err error)
+	// Left is told of a run that this host has carried out for a while, when it
+	// doesn't any more; nil: nobody listens.
+	Left func(run string)
+	// Outbox delivers what runs tell the sessions of this process; nil: that is
+	// left to others.
+	Outbox *Outbox
 	// Observe is told of each commit that this host makes while it holds a
 	// claim; nil: nobody listens.
 	Observe func(run string, before *flow.Run, c *flow.Commit)
@@ -160,6 +166,9 @@ func (h *Runs) hunt(run string) store.Hunt {
 // carry carries out a run that was claimed, and returns how it stands then. A
 // broken invariant of the engine ends the run's turn here, not the process.
 func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
+	if h.Left != nil {
+		defer h.Left(c.Run)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)

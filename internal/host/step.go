@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -23,7 +24,62 @@ type Steps struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight // by attempt
+	coming  map[string]int     // runs that are about to be carried on here
+	change  chan struct{}      // closed at the next change of both; nil: nobody waits
 }
+
+// Coming says that a run is about to be carried on here, until done is called:
+// a submission for it waits until its step is.
+func (x *Steps) Coming(run string) (done func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.coming == nil {
+		x.coming = map[string]int{}
+	}
+	x.coming[run]++
+	return sync.OnceFunc(func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.coming[run]--
+		x.changed()
+	})
+}
+
+// changed wakes who waits for a flight. x.mu is held.
+func (x *Steps) changed() {
+	if x.change != nil {
+		close(x.change)
+		x.change = nil
+	}
+}
+
+// flight returns the flight of an attempt, nil if there is none and none is to
+// be expected.
+func (x *Steps) flight(ctx context.Context, attempt string) *flight {
+	run, _, _ := strings.Cut(attempt, "/")
+	for {
+		x.mu.Lock()
+		f := x.flights[attempt]
+		if f != nil || x.coming[run] == 0 {
+			x.mu.Unlock()
+			return f
+		}
+		if x.change == nil {
+			x.change = make(chan struct{})
+		}
+		change := x.change
+		x.mu.Unlock()
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// ChildID is the id of the session in which the submit steps of a run are
+// carried out whose session of origin isn't there.
+func ChildID(run string) string { return DerivedID(run, "session") }
 
 // Completions implements runner.StepExecutor.
 func (x *Steps) Completions() []string {
@@ -53,7 +109,13 @@ func (x *Steps) place(ctx context.Context, s runner.Step) (*Live, int64, error) 
 	if l := x.Sessions.Get(s.Session); l != nil {
 		return l, l.Token, nil
 	}
-	if s.Completion == transcript.CompleteAssistant || x.Child == nil {
+	if s.Completion == transcript.CompleteAssistant {
+		return nil, 0, runner.ErrAbsent
+	}
+	if l := x.Sessions.Get(ChildID(s.Run)); l != nil {
+		return l, 0, nil
+	}
+	if x.Child == nil {
 		return nil, 0, runner.ErrAbsent
 	}
 	l, err := x.Child(ctx, s.Run)
@@ -100,10 +162,8 @@ func (x *Steps) Hold(attempt string) {
 
 // Submit hands the model's output of a step to the workflow that waits for it.
 // The error says why it isn't taken, for the model.
-func (x *Steps) Submit(attempt string, output workflow.JSON) error {
-	x.mu.Lock()
-	f := x.flights[attempt]
-	x.mu.Unlock()
+func (x *Steps) Submit(ctx context.Context, attempt string, output workflow.JSON) error {
+	f := x.flight(ctx, attempt)
 	if f == nil {
 		return x.noStep(attempt)
 	}
@@ -112,6 +172,19 @@ func (x *Steps) Submit(attempt string, output workflow.JSON) error {
 		return err
 	}
 	return step.Accept(output)
+}
+
+// Publish stores an update of an open step.
+func (x *Steps) Publish(ctx context.Context, attempt string, u workflow.Update) error {
+	f := x.flight(ctx, attempt)
+	if f == nil {
+		return x.noStep(attempt)
+	}
+	step, err := f.open()
+	if err != nil {
+		return err
+	}
+	return step.Publish(u)
 }
 
 // noStep says which steps wait for an output, for a model that named another.
@@ -138,6 +211,7 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
 			x.flights = map[string]*flight{}
 		}
 		x.flights[s.Attempt] = f
+		x.changed()
 		defer func() { go f.fly() }()
 	}
 	return f, f.join(s)
@@ -167,7 +241,8 @@ type flight struct {
 	waits  int    // callers that wait
 	cause  string // why the step is to end; "": it isn't
 
-	waiting bool // of the flight's goroutine: the run was told that the step waits for the user
+	told    bool // of the flight's goroutine: the run knows whether the step waits for the user,
+	waiting bool // namely this
 	outcome flow.StepOutcome
 	err     error
 }
@@ -283,8 +358,11 @@ func (f *flight) carry(step runner.Step, act Act) bool {
 // tellWaits tells the run that the step waits for the user, or no longer does.
 // A run that can't be told is about to end the step.
 func (f *flight) tellWaits(step runner.Step, waiting bool) {
-	if waiting != f.waiting && step.Waits != nil && step.Waits(waiting) == nil {
-		f.waiting = waiting
+	if f.told && waiting == f.waiting || step.Completion != transcript.CompleteSubmit {
+		return
+	}
+	if step.Waits(waiting) == nil {
+		f.told, f.waiting = true, waiting
 	}
 }
 

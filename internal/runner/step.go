@@ -47,6 +47,8 @@ type Step struct {
 	Expect                       workflow.JSON // schema of a submission
 	// Accept checks a submission; its error is told to the model.
 	Accept func(workflow.JSON) error
+	// Publish stores an update of the step.
+	Publish func(workflow.Update) error
 	// Waits says, while Step runs, that the step waits for the user (true), or
 	// that the user has spoken or the step goes on otherwise (false). It
 	// returns when that is stored; the step's deadline stands in between. What
@@ -109,7 +111,7 @@ func (w *work) prompt() (string, error) {
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
-		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Resumes: w.run.Open.Resumes,
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Publish: w.publish, Waits: w.waits, Resumes: w.run.Open.Resumes,
 		There: w.run.Open.There}
 	if n.Assistant() {
 		s.Completion = "assistant"

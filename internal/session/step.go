@@ -44,6 +44,7 @@ type Attempt struct {
 	Cause     string // why it was ended: one of the causes; CauseEscape also if a person stopped the run
 	Reminders int    // prompts of these kinds
 	Resumes   int
+	Escapes   int // how often a person stopped it
 	// Waits: its run yielded, and a person's next words go on with it.
 	Waits bool
 }
@@ -118,7 +119,7 @@ func (l *stepLog) prompted(step transcript.Step, delivery transcript.ID) {
 			a.Resumes++
 		}
 		*a = Attempt{Step: step, State: StepPrompted, Run: delivery, First: a.First, Last: delivery,
-			Submitted: a.Submitted, Reminders: a.Reminders, Resumes: a.Resumes}
+			Submitted: a.Submitted, Reminders: a.Reminders, Resumes: a.Resumes, Escapes: a.Escapes}
 	})
 }
 
@@ -171,6 +172,9 @@ func (s *State) stepSettled(id transcript.ID, r *Run, b *transcript.Settled) {
 			a.Cause = r.Abort.Cause
 			if a.Cause == "" {
 				a.Cause = transcript.CauseEscape
+			}
+			if a.Cause == transcript.CauseEscape {
+				a.Escapes++
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
@@ -121,6 +122,12 @@ type Note struct {
 	// Newer, of a presentation: the session has a run that was started after
 	// the row was written.
 	Newer bool
+}
+
+// Node is the node that a notification comes from.
+func (n Note) Node() string {
+	rest := strings.TrimPrefix(n.ID, n.Run+"/")
+	return rest[:max(strings.LastIndexByte(rest, '/'), 0)]
 }
 
 // Store holds workflow runs. Reading methods return ErrNotFound for a run that

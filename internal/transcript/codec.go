@@ -90,7 +90,6 @@ func (*Session) kind() Kind     { return "session" }
 func (*Arrive) kind() Kind      { return "arrive" }
 func (*Leaf) kind() Kind        { return "leaf" }
 func (*Label) kind() Kind       { return "label" }
-func (*Withdraw) kind() Kind    { return "withdraw" }
 func (*Facts) kind() Kind       { return "facts" }
 func (*Deliver) kind() Kind     { return "deliver" }
 func (*Resume) kind() Kind      { return "resume" }
@@ -111,7 +110,6 @@ func (*Session) node() bool     { return false }
 func (*Arrive) node() bool      { return false }
 func (*Leaf) node() bool        { return false }
 func (*Label) node() bool       { return false }
-func (*Withdraw) node() bool    { return false }
 func (*Facts) node() bool       { return true }
 func (*Deliver) node() bool     { return true }
 func (*Resume) node() bool      { return true }
@@ -215,20 +213,4 @@ func (e Entry) check() error {
 		return fmt.Errorf("entry %s (arrive): a person's words can't have class %q", e.ID, a.Class)
 	}
 	return fmt.Errorf("entry %s (arrive): unknown class %q", e.ID, a.Class)
-}
-
-// stepFault says why the arrival can't be a step's prompt, or, of another
-// one, why it carries a step.
-func (a *Arrive) stepFault() string {
-	switch {
-	case a.Class != ClassStep && a.Step != nil:
-		return "only a prompt of class step names a step"
-	case a.Class != ClassStep:
-		return ""
-	case a.Step == nil || a.Step.Attempt == "":
-		return "a prompt of class step names its attempt"
-	case !a.Trusted || a.Inject != WorkflowStep:
-		return "a prompt of class step is a trusted " + WorkflowStep
-	}
-	return ""
 }

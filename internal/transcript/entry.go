@@ -224,50 +224,6 @@ type Arrive struct {
 	ToRevision   string `json:"toRevision,omitempty"`
 }
 
-// Step ties a prompt to an attempt of a workflow node.
-type Step struct {
-	Run        string `json:"run"`
-	Workflow   string `json:"workflow,omitempty"` // its name
-	Node       string `json:"node"`
-	Attempt    string `json:"attempt"`
-	Kind       string `json:"kind,omitempty"` // step | reminder | resume
-	Completion string `json:"completion"`     // submit | assistant
-	MaxChars   int    `json:"maxChars,omitempty"`
-}
-
-// The kinds of a step's prompts, and its completions.
-const (
-	StepPrompt   = "step"     // the first one of the attempt
-	StepReminder = "reminder" // it settled without a submission
-	StepResume   = "resume"   // it was stopped and goes on
-
-	CompleteSubmit    = "submit"    // the model submits checked data
-	CompleteAssistant = "assistant" // the model's visible answer is the output
-)
-
-// Assistant reports whether the step completes with a visible answer.
-func (s *Step) Assistant() bool { return s != nil && s.Completion == CompleteAssistant }
-
-// WorkflowStep is the injection kind of a step's prompt. A workflow alone
-// writes it, so the table of the kinds that can be sent doesn't have it.
-const WorkflowStep = "workflow_step"
-
-// Withdraw takes back what a workflow asked of an attempt that it ends: the
-// prompts that wait, and the claim to the person's next words, if the attempt's
-// run yielded. It is a session record, as the prompts are.
-type Withdraw struct {
-	Attempt  string `json:"attempt"`
-	Arrivals []ID   `json:"arrivals,omitempty"`
-	By       string `json:"by"`
-	Cause    string `json:"cause"`
-}
-
-// Submission is what a workflow took from the model as the output of a step.
-type Submission struct {
-	Attempt string          `json:"attempt"`
-	Output  json.RawMessage `json:"output"`
-}
-
 // Leaf moves the branch to an earlier node (zero: before the first).
 type Leaf struct {
 	To  ID     `json:"to"`
@@ -494,14 +450,6 @@ type Abort struct {
 	// person stops the run.
 	Cause string `json:"cause,omitempty"`
 }
-
-// Why a workflow ends a step.
-const (
-	CauseTimeout = "timeout"
-	CauseCancel  = "cancel"
-	CausePark    = "park"
-	CauseEscape  = "escape" // a person stopped it by way of the workflow
-)
 
 // Reason says why a run settled.
 type Reason string

@@ -8,6 +8,7 @@ import (
 	hosts "github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 // flight is an attempt that is being carried out on a host, as package host
@@ -21,7 +22,8 @@ type flight struct {
 	riders int // callers that wait
 	cause  string
 	ask    *tell // what the newest caller is told
-	waits  bool  // the run was told that the step waits for the user
+	told   bool  // the run knows whether the step waits for the user,
+	waits  bool  // namely this
 
 	done bool
 	out  flow.StepOutcome
@@ -84,7 +86,7 @@ func (f *flight) fly(w *world, y pause) {
 		}
 		seen, cause := f.o.changes, f.cause
 		act := f.pilot.Next(f.step, f.o.actor.State, cause, f.token)
-		if act.Do != hosts.Stop && act.Waits != f.waits {
+		if act.Do != hosts.Stop && f.step.Completion == transcript.CompleteSubmit && !(f.told && act.Waits == f.waits) {
 			f.tells(act.Waits, y)
 		}
 		if f.carry(w, act, y) {
@@ -104,7 +106,7 @@ func (f *flight) tells(waits bool, y pause) {
 		y("flight.tells")
 	}
 	if ask.ok {
-		f.waits = waits
+		f.told, f.waits = true, waits
 	}
 	f.ask = nil
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/agent"
-	"github.com/gamma-harness/gamma/internal/flow"
+	hosts "github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -285,6 +286,9 @@ func (o *owned) deliver() bool {
 		if !o.handle(l) {
 			return false
 		}
+		if l.reply.Err != nil && l.reply.Err.Code != "superseded" {
+			w.fail("%s can't be told: %v", n.ID, l.reply.Err)
+		}
 		o.yield("deliver.written")
 		if w.db.sessions[o.s.id] == o.token || w.off == "store.DeliveryUnfenced" {
 			n.delivered = true
@@ -298,16 +302,9 @@ func (o *owned) deliver() bool {
 
 // tells is what the session is told of an outbox row.
 func (w *world) tells(n *note) session.Tells {
-	t := session.Tells{ID: n.ID, Kind: session.WorkflowNote, Run: n.run, Workflow: w.graphs[n.run].Name, Text: n.Body, Since: time.UnixMilli(n.at).UTC()}
-	switch n.Kind {
-	case flow.NoticeTurn:
-		t.Kind = session.BackgroundResult
-	case flow.NoticePresent:
-		words, err := flow.ReadWords(n.Body)
-		if err != nil {
-			w.fail("%s: %v", n.ID, err)
-		}
-		t.Kind, t.Say, t.Text = session.WorkflowResult, words.Text, words.Result
+	t, err := hosts.Told(store.Note{Notice: n.Notice, Run: n.run, Session: n.session, Workflow: w.graphs[n.run].Name, Created: n.at})
+	if err != nil {
+		w.fail("%s: %v", n.ID, err)
 	}
 	return t
 }

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+// carrier carries on the workflow runs of one session beside its turns: those
+// that the model starts, and, of a session that is resumed, those that are
+// bound to it. It is safe for concurrent use.
+type carrier struct {
+	res  *residence
+	ctx  context.Context
+	park context.CancelFunc
+	poke chan struct{} // something has changed
+	work sync.WaitGroup
+
+	mu    sync.Mutex
+	runs  map[string]*carried
+	fault error // a run couldn't be carried on
+}
+
+// carried is one run.
+type carried struct {
+	again  bool      // it was wanted once more meanwhile
+	moves  bool      // somebody carries it on
+	yields string    // the attempt that waits for the user
+	run    *flow.Run // how it stood at last
+}
+
+func newCarrier(a *app) *carrier {
+	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}}
+	c.ctx, c.park = context.WithCancel(a.ctx)
+	c.res.observe = c.observe
+	return c
+}
+
+// observe looks whether a step waits for the user.
+func (c *carrier) observe(id string, _ *flow.Run, commit *flow.Commit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.runs[id]; r != nil {
+		r.yields = ""
+		if open := commit.Next.Open; open != nil && open.Waits {
+			r.yields = open.ID
+		}
+	}
+	c.tell()
+}
+
+func (c *carrier) tell() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+// carry carries a run on, until it has ended or stands.
+func (c *carrier) carry(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.runs[id]
+	if r == nil {
+		r = &carried{}
+		c.runs[id] = r
+	}
+	if r.again = r.moves; r.moves {
+		return
+	}
+	r.moves = true
+	done := c.res.steps.Coming(id)
+	c.work.Go(func() {
+		defer done()
+		c.drive(id, r)
+	})
+}
+
+func (c *carrier) drive(id string, r *carried) {
+	for {
+		runs, err := c.res.open(c.ctx)
+		var run *flow.Run
+		if err == nil {
+			run, err = runs.Drive(c.ctx, id, nil)
+		}
+		if err == nil && run.Session != "" && c.ctx.Err() == nil { // before the run counts as over: the session may have a turn
+			err = c.res.deliver(c.ctx, run.Session)
+		}
+		c.mu.Lock()
+		if err == nil {
+			r.run = run
+		} else if c.ctx.Err() == nil && c.fault == nil {
+			c.fault = err
+		}
+		if r.again && err == nil && c.ctx.Err() == nil {
+			r.again = false
+			c.mu.Unlock()
+			continue
+		}
+		r.moves = false
+		c.tell()
+		c.mu.Unlock()
+		return
+	}
+}
+
+// busy reports whether a run is carried on that doesn't wait for the user, as
+// asks says of an attempt: the session knows first whether the user has spoken.
+func (c *carrier) busy(asks func(attempt string) bool) bool {
+	c.mu.Lock()
+	var waits []string
+	for _, r := range c.runs {
+		if r.moves {
+			waits = append(waits, r.yields)
+		}
+	}
+	c.mu.Unlock()
+	return slices.ContainsFunc(waits, func(attempt string) bool { return attempt == "" || !asks(attempt) })
+}
+
+// results says how the runs stand, and what kept one from being carried on.
+func (c *carrier) results() ([]wire.SessionRun, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []wire.SessionRun
+	for id, r := range c.runs {
+		switch {
+		case r.moves:
+			out = append(out, wire.SessionRun{Run: id, Status: string(flow.Running), Reason: "yield"})
+		case r.run != nil:
+			out = append(out, wire.SessionRun{Run: id, Status: string(r.run.Status), Reason: r.run.Reason})
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.SessionRun) int { return strings.Compare(a.Run, b.Run) })
+	return out, c.fault
+}
+
+// needsPerson reports whether a run waits for one.
+func (c *carrier) needsPerson() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.runs {
+		if r.yields != "" || r.run != nil && r.run.Status == flow.Waiting && r.run.Reason != flow.ForDelay && r.run.Reason != flow.ForRetry ||
+			r.run != nil && r.run.Status == flow.Parked && r.run.Reason == flow.ForOperator {
+			return true
+		}
+	}
+	return false
+}
+
+// bound lists the runs of a session that haven't ended. Where there is no
+// database yet, there are none, and none is made.
+func (c *carrier) bound(session string) ([]store.Info, error) {
+	home, err := c.res.app.homeDir()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(home, "gamma.db")); err != nil {
+		if os.IsNotExist(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	runs, err := c.res.open(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := runs.Store.Runs(c.ctx, 0)
+	var out []store.Info
+	for _, i := range all {
+		if (i.Session == session || host.ChildID(i.ID) == session) && !i.Status.Ended() {
+			out = append(out, i)
+		}
+	}
+	return out, err
+}
+
+// close parks what is carried on and closes the database. It comes before the
+// session ends, so that each run says on disk that it is parked.
+func (c *carrier) close() error {
+	c.park()
+	c.work.Wait()
+	return c.res.close()
+}

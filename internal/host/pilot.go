@@ -1,6 +1,8 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -88,3 +90,57 @@ func Glance(step runner.Step, s *session.State, flying bool, token int64) flow.S
 	a.first = !flying
 	return report(a, judge(step, a), token)
 }
+
+// Riders are the callers that share a flight. The newest one that is aboard
+// counts: those before it have lost their claim. One that has lost its claim may
+// come late, and then goes when it notices.
+type Riders struct {
+	aboard []*Rider
+	step   runner.Step // of the newest one
+	cause  string      // why the step is to end; it stays when it was told
+}
+
+// Rider is a caller.
+type Rider struct {
+	step  runner.Step
+	cause string // with which it wants the step to end
+}
+
+// Join takes a caller aboard.
+func (x *Riders) Join(s runner.Step) *Rider {
+	r := &Rider{step: s}
+	x.aboard = append(x.aboard, r)
+	x.step = s
+	return r
+}
+
+// Leave says that a caller waits no longer; none: nobody does.
+func (x *Riders) Leave(r *Rider) (none bool) {
+	x.aboard = slices.DeleteFunc(x.aboard, func(o *Rider) bool { return o == r })
+	if n := len(x.aboard); n > 0 {
+		x.step = x.aboard[n-1].step
+	}
+	return len(x.aboard) == 0
+}
+
+// End asks for the end of the step; nil: a person does, whoever is aboard. The
+// first cause counts.
+func (x *Riders) End(r *Rider, cause string) {
+	switch {
+	case r == nil && x.cause == "":
+		x.cause = cause
+	case r != nil && r.cause == "":
+		r.cause = cause
+	}
+}
+
+// Now returns the step, and why it is to end; "": it isn't.
+func (x *Riders) Now() (runner.Step, string) {
+	if n := len(x.aboard); x.cause == "" && n > 0 {
+		x.cause = x.aboard[n-1].cause
+	}
+	return x.step, x.cause
+}
+
+// Newest reports whether a caller is the one that counts.
+func (x *Riders) Newest(r *Rider) bool { return len(x.aboard) > 0 && x.aboard[len(x.aboard)-1] == r }

@@ -83,3 +83,25 @@ func TestW31_AYieldThatWasEndedStaysSo(t *testing.T) {
 		}
 	}
 }
+
+// A caller whose claim is lost may come aboard late. The one with the claim gets
+// its step ended as soon as that one has gone.
+func TestW30_ALateCallerDoesntKeepTheStep(t *testing.T) {
+	var x Riders
+	living := x.Join(runner.Step{Prompt: "living"})
+	late := x.Join(runner.Step{Prompt: "late"})
+	x.End(living, transcript.CauseTimeout)
+	if step, cause := x.Now(); step.Prompt != "late" || cause != "" {
+		t.Errorf("while both wait: %s %q", step.Prompt, cause)
+	}
+	if x.Leave(late) {
+		t.Error("nobody is left, although one waits")
+	}
+	if step, cause := x.Now(); step.Prompt != "living" || cause != transcript.CauseTimeout || !x.Newest(living) {
+		t.Errorf("when it has gone: %s %q", step.Prompt, cause)
+	}
+	x.Join(runner.Step{})
+	if _, cause := x.Now(); cause != transcript.CauseTimeout {
+		t.Errorf("the step was told to end, and isn't any more: %q", cause)
+	}
+}

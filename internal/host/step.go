@@ -128,8 +128,8 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	f, ticket := x.board(l, token, s)
-	defer x.leave(f)
+	f, rider := x.board(l, token, s)
+	defer x.leave(f, rider)
 	select {
 	case <-f.done:
 		return f.outcome, f.err
@@ -139,7 +139,7 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if !ends(cause) {
 		return flow.StepOutcome{}, context.Cause(ctx)
 	}
-	f.end(ticket, cause)
+	f.end(rider, cause)
 	<-f.done
 	return f.outcome, f.err
 }
@@ -156,7 +156,7 @@ func (x *Steps) Hold(attempt string) {
 	f := x.flights[attempt]
 	x.mu.Unlock()
 	if f != nil {
-		f.end(0, transcript.CauseEscape)
+		f.end(nil, transcript.CauseEscape)
 	}
 }
 
@@ -192,16 +192,15 @@ func (x *Steps) noStep(attempt string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for open, f := range x.flights {
-		if f.step.Completion == transcript.CompleteSubmit {
+		if step, _ := f.now(); step.Completion == transcript.CompleteSubmit {
 			return fmt.Errorf("no step waits for the output of attempt %q; the open attempt is %q", attempt, open)
 		}
 	}
 	return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
 }
 
-// board joins the flight of an attempt, or starts it. The newest caller's step
-// counts: it has the live claim.
-func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
+// board joins the flight of an attempt, or starts it.
+func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
@@ -218,11 +217,11 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
 }
 
 // leave ends a flight that nobody waits for any more.
-func (x *Steps) leave(f *flight) {
+func (x *Steps) leave(f *flight, r *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f.quit() && x.flights[f.step.Attempt] == f {
-		delete(x.flights, f.step.Attempt)
+	if f.quit(r) && x.flights[r.step.Attempt] == f {
+		delete(x.flights, r.step.Attempt)
 	}
 }
 
@@ -231,15 +230,12 @@ func (x *Steps) leave(f *flight) {
 type flight struct {
 	live  *Live
 	token int64
-	wish  chan struct{} // cause was set
+	wish  chan struct{} // look again: who counts, or what they want, may have changed
 	left  chan struct{} // closed when nobody waits
 	done  chan struct{} // closed when outcome or err is set
 
 	mu     sync.Mutex
-	step   runner.Step
-	joined int    // callers so far; the number of the newest is its ticket
-	waits  int    // callers that wait
-	cause  string // why the step is to end; "": it isn't
+	riders Riders
 
 	told    bool // of the flight's goroutine: the run knows whether the step waits for the user,
 	waiting bool // namely this
@@ -247,34 +243,33 @@ type flight struct {
 	err     error
 }
 
-func (f *flight) join(s runner.Step) (ticket int) {
+func (f *flight) join(s runner.Step) *Rider {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.step = s
-	f.waits++
-	f.joined++
-	return f.joined
+	return f.riders.Join(s)
 }
 
-func (f *flight) quit() (last bool) {
+func (f *flight) quit(r *Rider) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waits--
-	if f.waits == 0 {
+	last = f.riders.Leave(r)
+	if last {
 		close(f.left)
 	}
-	return f.waits == 0
+	f.stir() // another one counts now
+	return last
 }
 
-// end asks for the end of the step. Only the newest caller may: those before it
-// have lost their claim.
-func (f *flight) end(ticket int, cause string) {
+// end asks for the end of the step.
+func (f *flight) end(r *Rider, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.cause != "" || ticket != 0 && ticket != f.joined {
-		return
-	}
-	f.cause = cause
+	f.riders.End(r, cause)
+	f.stir()
+}
+
+// stir wakes the flight's goroutine.
+func (f *flight) stir() {
 	select {
 	case f.wish <- struct{}{}:
 	default:
@@ -285,19 +280,20 @@ func (f *flight) end(ticket int, cause string) {
 func (f *flight) open() (runner.Step, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	step, cause := f.riders.Now()
 	switch {
-	case f.step.Completion != transcript.CompleteSubmit:
-		return f.step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
-	case f.cause != "":
-		return f.step, fmt.Errorf("the step has ended (%s); its output is no longer taken", f.cause)
+	case step.Completion != transcript.CompleteSubmit:
+		return step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
+	case cause != "":
+		return step, fmt.Errorf("the step has ended (%s); its output is no longer taken", cause)
 	}
-	return f.step, nil
+	return step, nil
 }
 
 func (f *flight) now() (runner.Step, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.step, f.cause
+	return f.riders.Now()
 }
 
 // errLeft: nobody waits for the flight any more.

@@ -252,15 +252,15 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 	if o == nil {
 		return flow.Unseen{Attempt: e.Attempt}, true
 	}
-	if k.w.off == "host.DeadlineFirst" && k.run.Open.Deadline > 0 && k.h.clock(k.w) >= k.run.Open.Deadline {
-		return flow.Fire{}, true
-	}
 	s := runner.Step{Run: k.run.ID, Workflow: k.graph().Name, Node: e.Node.ID, Attempt: e.Attempt, Session: k.run.Session, Prompt: "Do it.",
 		Completion: "submit", MaxChars: k.run.Open.MaxChars, Resumes: k.run.Open.Resumes, There: k.run.Open.There}
 	if e.Node.Assistant() {
 		s.Completion = "assistant"
 	}
 	k.w.placed[fmt.Sprint(e.Attempt, " ", k.token)] = o.s
+	if k.w.off == "host.DeadlineFirst" && k.run.Open.Deadline > 0 && k.h.clock(k.w) >= k.run.Open.Deadline {
+		return flow.Fire{}, true
+	}
 	token := o.token
 	if o.s.child {
 		token = 0

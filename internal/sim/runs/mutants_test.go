@@ -15,7 +15,7 @@ import (
 )
 
 // mutantSeeds is within how many histories each mutant must be found.
-const mutantSeeds = 4000
+const mutantSeeds = 6000
 
 // mutants is the table of rules that can be switched off, and what the
 // switched-off rule does instead. Names with "store.", "session." and "host."
@@ -57,7 +57,7 @@ func mutants() [][2]string {
 		{"host.EndedGoesOn", "a step that was aborted for good is prompted again"},
 		{"host.ResumeUnprompted", "a step that was stopped and resumed isn't prompted"},
 		{"host.YieldEnds", "a step that asked the user is given up"},
-		{"host.EndedYieldWaits", "a step that was ended while it waited for the user goes on waiting"},
+		{"host.EndForgotten", "how a step was ended while it waited for the user isn't known to the next holder"},
 		{"host.RemindersUncounted", "reminders don't end"},
 		{"host.UnsettledTaken", "an attempt that hasn't settled is taken as it stands"},
 		{"host.AbortUntold", "a step is given up without its session being told"},

@@ -117,6 +117,8 @@ type scope struct {
 	submitted  string // what was accepted
 	settled    string
 	reminders  int
+	escapes    int    // how often a person stopped its run
+	stopped    bool   // the newest end was that
 	forbidden  string // a call that a step which completes with an answer can't have
 }
 
@@ -130,7 +132,7 @@ func scopes(all []*line) map[string]*scope {
 		}
 	}
 	var in *scope
-	running, names := false, map[string]string{}
+	running, cause, names := false, "", map[string]string{}
 	for _, l := range path(all) {
 		switch l.Kind {
 		case "deliver":
@@ -175,9 +177,14 @@ func scopes(all []*line) map[string]*scope {
 			if b := l.Body.Submitted; b != nil && out[b.Attempt] != nil {
 				out[b.Attempt].submitted = string(b.Output)
 			}
+		case "abort":
+			cause = l.Body.Cause
 		case "settled":
 			if in != nil {
-				in.settled = l.Body.Reason
+				in.settled, in.stopped = l.Body.Reason, l.Body.Reason == "aborted" && (cause == "" || cause == transcript.CauseEscape)
+				if in.stopped {
+					in.escapes++
+				}
 			}
 			in, running = nil, false
 		}
@@ -357,10 +364,16 @@ func (w *world) appended(o *owned, e transcript.Entry) {
 	}
 }
 
-// prompted notes that a flight speaks.
+// prompted notes that a flight speaks. What a person has stopped goes on when
+// the run was resumed as often.
 func (w *world) prompted(f *flight, kind, attempt string) {
 	w.count("prompt: " + kind)
-	if r := w.db.rows[f.step.Run]; r.Status.Ended() {
+	r := w.db.rows[f.step.Run]
+	if r.Status.Ended() {
 		w.count("late prompt")
+	}
+	sc := scopes(f.o.s.read(w))[attempt]
+	if kind == transcript.StepResume && sc != nil && sc.stopped && r.Open != nil && r.Open.ID == attempt && sc.escapes > r.Open.Resumes {
+		w.fail("attempt %s goes on, was stopped by people %d times and resumed %d times", attempt, sc.escapes, r.Open.Resumes)
 	}
 }

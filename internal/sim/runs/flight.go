@@ -17,10 +17,8 @@ type flight struct {
 	o      *owned
 	token  int64
 	pilot  hosts.Pilot
-	step   runner.Step
-	joined int // callers so far; the number of the newest is its ticket
-	riders int // callers that wait
-	cause  string
+	riders hosts.Riders
+	wanted int   // callers that wait
 	ask    *tell // what the newest caller is told
 	told   bool  // the run knows whether the step waits for the user,
 	waits  bool  // namely this
@@ -38,7 +36,7 @@ type tell struct {
 }
 
 // board joins the flight of an attempt, or starts it.
-func (h *host) board(w *world, o *owned, token int64, s runner.Step) (*flight, int) {
+func (h *host) board(w *world, o *owned, token int64, s runner.Step) (*flight, *hosts.Rider) {
 	f := h.flights[s.Attempt]
 	if f == nil {
 		f = &flight{o: o, token: token}
@@ -48,23 +46,14 @@ func (h *host) board(w *world, o *owned, token int64, s runner.Step) (*flight, i
 			f.fly(w, y)
 		}))
 	}
-	f.step = s
-	f.joined++
-	f.riders++
-	return f, f.joined
+	f.wanted++
+	return f, f.riders.Join(s)
 }
 
 // leave ends a flight that nobody waits for any more.
-func (h *host) leave(f *flight) {
-	if f.riders--; f.riders == 0 && h.flights[f.step.Attempt] == f {
-		delete(h.flights, f.step.Attempt)
-	}
-}
-
-// end asks for the end of the step; only the newest caller may.
-func (f *flight) end(ticket int, cause string) {
-	if f.cause == "" && (ticket == 0 || ticket == f.joined) {
-		f.cause = cause
+func (h *host) leave(attempt string, f *flight, r *hosts.Rider) {
+	if f.wanted--; f.riders.Leave(r) && h.flights[attempt] == f {
+		delete(h.flights, attempt)
 	}
 }
 
@@ -75,7 +64,7 @@ func (f *flight) fly(w *world, y pause) {
 	for {
 		y("flight.looks")
 		switch {
-		case f.riders == 0:
+		case f.wanted == 0:
 			f.err = errLeft
 			return
 		case f.o.gone:
@@ -84,25 +73,31 @@ func (f *flight) fly(w *world, y pause) {
 		case f.o.busy:
 			continue // the state is looked at between two events
 		}
-		seen, cause := f.o.changes, f.cause
-		act := f.pilot.Next(f.step, f.o.actor.State, cause, f.token)
-		if act.Do != hosts.Stop && f.step.Completion == transcript.CompleteSubmit && !(f.told && act.Waits == f.waits) {
+		seen := f.o.changes
+		step, cause := f.riders.Now()
+		act := f.pilot.Next(step, f.o.actor.State, cause, f.token)
+		if act.Do != hosts.Stop && step.Completion == transcript.CompleteSubmit && !(f.told && act.Waits == f.waits) {
 			f.tells(act.Waits, y)
 		}
 		if f.carry(w, act, y) {
 			return
 		}
-		for act.Do == hosts.Wait && f.o.changes == seen && f.cause == cause && f.riders > 0 && !f.o.gone {
+		for act.Do == hosts.Wait && f.o.changes == seen && f.cause() == cause && f.wanted > 0 && !f.o.gone {
 			y("flight.waits")
 		}
 	}
+}
+
+func (f *flight) cause() string {
+	_, cause := f.riders.Now()
+	return cause
 }
 
 // tells tells the newest caller, unless the step is about to end.
 func (f *flight) tells(waits bool, y pause) {
 	ask := &tell{waits: waits}
 	f.ask = ask
-	for !ask.done && f.riders > 0 && f.cause == "" {
+	for !ask.done && f.wanted > 0 && f.cause() == "" {
 		y("flight.tells")
 	}
 	if ask.ok {

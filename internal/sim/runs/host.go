@@ -275,21 +275,21 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 	if st := hosts.Glance(s, o.actor.State, flying, token); st.State == flow.StepSettled {
 		return flow.StepDone{Attempt: e.Attempt, Outcome: st}, true
 	}
-	f, ticket := k.h.board(k.w, o, token, s)
+	f, rider := k.h.board(k.w, o, token, s)
 	k.w.placed[fmt.Sprint(e.Attempt, " ", k.token)] = f.o.s
-	defer k.h.leave(f)
-	return k.await(e, f, ticket)
+	defer k.h.leave(e.Attempt, f, rider)
+	return k.await(e, f, rider)
 }
 
 // await waits for a flight's end, and meanwhile for the deadline and for people.
-func (k *worker) await(e *flow.Effect, f *flight, ticket int) (flow.Event, bool) {
+func (k *worker) await(e *flow.Effect, f *flight, rider *hosts.Rider) (flow.Event, bool) {
 	var wish *sig
 	for !f.done {
 		k.yield("step.waiting")
 		if !k.keep() {
 			return nil, false
 		}
-		if ask := f.ask; ask != nil && ticket == f.joined {
+		if ask := f.ask; ask != nil && f.riders.Newest(rider) {
 			ev := flow.Event(flow.Spoke{Attempt: e.Attempt})
 			if ask.waits {
 				ev = flow.Yielded{Attempt: e.Attempt}
@@ -301,10 +301,10 @@ func (k *worker) await(e *flow.Effect, f *flight, ticket int) (flow.Event, bool)
 			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
-			f.end(ticket, "timeout")
+			f.riders.End(rider, "timeout")
 		}
 		var ok bool
-		if wish, ok = k.wishes(f, ticket, wish); !ok {
+		if wish, ok = k.wishes(f, rider, wish); !ok {
 			return nil, false
 		}
 		if k.run.Status != flow.Running || k.run.Open == nil || k.run.Open.ID != e.Attempt {
@@ -326,7 +326,7 @@ func (k *worker) await(e *flow.Effect, f *flight, ticket int) (flow.Event, bool)
 
 // wishes takes what others left for the run. A step is told of a cancel or an
 // escape, and its outcome decides.
-func (k *worker) wishes(f *flight, ticket int, wish *sig) (*sig, bool) {
+func (k *worker) wishes(f *flight, rider *hosts.Rider, wish *sig) (*sig, bool) {
 	for _, s := range k.w.db.signalsOf(k.run.ID) {
 		if wish != nil && wish.id == s.id {
 			continue
@@ -346,9 +346,9 @@ func (k *worker) wishes(f *flight, ticket int, wish *sig) (*sig, bool) {
 		}
 		wish = &s
 		if cause == "escape" {
-			f.end(0, cause)
+			f.riders.End(nil, cause)
 		}
-		f.end(ticket, cause)
+		f.riders.End(rider, cause)
 	}
 	return wish, true
 }

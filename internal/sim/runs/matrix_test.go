@@ -72,7 +72,7 @@ func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
 		for at := 1; ; at++ {
 			x := newWorld(1, "", g)
 			x.now += 2 * stormTime
-			x.staged, x.loud = true, true
+			x.staged = true
 			x.open(x.sessions[0], x.hosts[0])
 			hit := false
 			x.stage = func(h *host, p *process) {
@@ -94,13 +94,58 @@ func TestW36_EveryPointOfAnAssistantStep(t *testing.T) {
 				replies = sc.visible
 			}
 			if out := x.outputs["r1/say#1"]; r.Status != flow.Completed || replies != 1 || !strings.HasPrefix(out, `" reply `) {
-				t.Errorf("%s, before step %d: %s, %d replies, output %s\n%s", name, at, r.Status, replies, out, strings.Join(x.log, "\n"))
-				return
+				t.Errorf("%s, before step %d: %s, %d replies, output %s", name, at, r.Status, replies, out)
 			}
 		}
 	}
 	if cases < 100 {
 		t.Errorf("only %d cases", cases)
+	}
+	t.Log(fmt.Sprint(cases, " cases"))
+}
+
+// TestW36_EveryPointOfASubmitStep does the same with a step whose model first
+// asks the user, then submits what doesn't fit, then says something, and then
+// submits: what was accepted is the output, and nobody is reminded twice for it.
+func TestW36_EveryPointOfASubmitStep(t *testing.T) {
+	job := w.Agent("job", text, w.Submit[value]())
+	end := w.Compute("end", func(*w.Ctx) (value, error) { return value{}, nil })
+	k, err := newKit(flow.Index(must(t)(w.Define("matrix", w.Input[value](), job, w.Then(job, end))).Definition().Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, points := 0, map[string]bool{}
+	for name, accident := range continuations() {
+		for at := 1; ; at++ {
+			x := newWorld(1, "", k)
+			x.now += 2 * stormTime
+			x.staged = true
+			x.script = []string{"yield", "wrong", "text", "submit"}
+			x.open(x.sessions[0], x.hosts[0])
+			hit := false
+			x.stage = func(h *host, p *process) {
+				if x.steps == at && !x.db.rows["r1"].Status.Ended() {
+					hit, points[p.at] = true, true
+					accident(x, h, p)
+				}
+			}
+			if err := x.play(); err != nil {
+				t.Fatalf("%s, before step %d: %v", name, at, err)
+			}
+			if !hit {
+				break
+			}
+			cases++
+			if r := x.db.rows["r1"]; r.Status != flow.Completed || !strings.HasPrefix(x.outputs["r1/job#1"], `{"ok":true`) {
+				t.Errorf("%s, before step %d: %s (%s), output %s", name, at, r.Status, r.Reason, x.outputs["r1/job#1"])
+			}
+		}
+	}
+	for _, p := range []string{"open.segment-created", "append.before", "append.torn", "append.written", "append.synced", "actor.handled", "actor.idle",
+		"claim.taken", "commit.before", "commit.after", "step.waiting", "flight.looks", "flight.sends", "flight.tells", "flight.waits"} {
+		if !points[p] {
+			t.Errorf("nothing was stopped at %s", p)
+		}
 	}
 	t.Log(fmt.Sprint(cases, " cases"))
 }

@@ -44,10 +44,14 @@ func (o *owned) answer(req transcript.ID) session.Event {
 		step = r.Step
 	}
 	switch submit := step != nil && !step.Assistant(); {
+	case submit && len(w.script) > 0:
+		what = w.script[min(o.s.said(w), len(w.script)-1)]
 	case w.calm() && submit:
 		what = w.choose(choice{8, "submit"}, choice{1, "text"})
 	case w.calm():
 		what = "text"
+	case submit && w.lazy:
+		what = w.choose(choice{20, "text"}, choice{2, "submit"}, choice{2, "blank"}, choice{1, "wrong"})
 	case submit:
 		what = w.choose(choice{24, "submit"}, choice{4, "wrong"}, choice{2, "other"}, choice{6, "text"}, choice{5, "yield"},
 			choice{4, "bash"}, choice{1, "blank"}, choice{1, "thought"}, choice{1, "length"}, choice{1, "fatal"}, choice{2, "retry"})
@@ -74,6 +78,17 @@ func (o *owned) answer(req transcript.ID) session.Event {
 		r.Stop = llm.StopContent
 	}
 	return session.ModelDone{Request: req, Response: r}
+}
+
+// said is how many answers a session's branch has.
+func (s *house) said(w *world) int {
+	n := 0
+	for _, l := range path(s.read(w)) {
+		if l.Kind == "assistant" {
+			n++
+		}
+	}
+	return n
 }
 
 // say makes the parts of an answer.
@@ -128,10 +143,11 @@ func (o *owned) tool(c *session.ToolCall) session.Output {
 		return session.Output{Outcome: transcript.OutcomeError, Text: err.Error()}
 	}
 	f := o.host.flights[a.Attempt]
-	switch {
-	case f == nil || f.done:
+	if f == nil || f.done {
 		return session.Output{Outcome: transcript.OutcomeError, Text: "no step waits for it"}
-	case f.step.Completion != transcript.CompleteSubmit || f.cause != "" || !strings.Contains(string(a.Output), "true"):
+	}
+	switch step, cause := f.riders.Now(); {
+	case step.Completion != transcript.CompleteSubmit || cause != "" || !strings.Contains(string(a.Output), "true"):
 		return session.Output{Outcome: transcript.OutcomeError, Text: "not accepted"}
 	}
 	return session.Output{Outcome: transcript.OutcomeOK, Text: "Accepted.", Submitted: &transcript.Submission{Attempt: a.Attempt, Output: a.Output}}

@@ -90,17 +90,21 @@ func coreMutants() [][2]string {
 func TestR1_RunMutants(t *testing.T) {
 	g := graphs(t)
 	t.Cleanup(func() { switchOff("") })
+	limit := uint64(mutantSeeds)
+	if os.Getenv("GAMMA_SIM_SEEDS") != "" {
+		limit = seeds(t)
+	}
 	for _, m := range append(mutants(), coreMutants()...) {
 		t.Run(m[0], func(t *testing.T) {
 			switchOff(m[0])
-			for seed := range uint64(mutantSeeds) {
+			for seed := range limit {
 				if err := found(seed, m[0], g); err != "" {
 					what, _, _ := strings.Cut(err, "\n")
 					t.Logf("seed %d: %s", seed, what)
 					return
 				}
 			}
-			t.Fatalf("survived %d histories: %s", mutantSeeds, m[1])
+			t.Fatalf("survived %d histories: %s", limit, m[1])
 		})
 	}
 }

@@ -119,6 +119,7 @@ type scope struct {
 	reminders  int
 	escapes    int    // how often a person stopped its run
 	stopped    bool   // the newest end was that
+	over       bool   // the workflow has ended it
 	forbidden  string // a call that a step which completes with an answer can't have
 }
 
@@ -182,6 +183,7 @@ func scopes(all []*line) map[string]*scope {
 		case "settled":
 			if in != nil {
 				in.settled, in.stopped = l.Body.Reason, l.Body.Reason == "aborted" && (cause == "" || cause == transcript.CauseEscape)
+				in.over = l.Body.Reason == "aborted" && (cause == transcript.CauseTimeout || cause == transcript.CauseCancel)
 				if in.stopped {
 					in.escapes++
 				}
@@ -368,11 +370,15 @@ func (w *world) appended(o *owned, e transcript.Entry) {
 // the run was resumed as often.
 func (w *world) prompted(f *flight, kind, attempt string) {
 	w.count("prompt: " + kind)
-	r := w.db.rows[f.step.Run]
+	run, _, _ := strings.Cut(attempt, "/")
+	r := w.db.rows[run]
 	if r.Status.Ended() {
 		w.count("late prompt")
 	}
 	sc := scopes(f.o.s.read(w))[attempt]
+	if sc != nil && sc.over {
+		w.fail("attempt %s was ended for good, and is prompted again", attempt)
+	}
 	if kind == transcript.StepResume && sc != nil && sc.stopped && r.Open != nil && r.Open.ID == attempt && sc.escapes > r.Open.Resumes {
 		w.fail("attempt %s goes on, was stopped by people %d times and resumed %d times", attempt, sc.escapes, r.Open.Resumes)
 	}

@@ -50,6 +50,7 @@ type world struct {
 	// called before each step of a process.
 	staged bool
 	stage  func(h *host, p *process)
+	script []string // what the model says in a submit step, by the answers before
 	steps  int
 
 	db       *database
@@ -61,6 +62,7 @@ type world struct {
 	placed   map[string]*house // by attempt and claim: where it is carried out
 	lines    map[string]*line
 	said     int
+	lazy     bool // the model submits seldom
 	ids      []string
 	graphs   map[string]*flow.Graph
 	later    []func()
@@ -81,6 +83,7 @@ func newWorld(seed uint64, off string, k kit) *world {
 	w := &world{env: k.env, lines: map[string]*line{}, children: map[string]*house{}, decoded: map[string]transcript.Entry{}, placed: map[string]*house{}, random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
 		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, counts: map[string]int{}}
 	w.db = &database{w: w, rows: map[string]*row{}, decisions: map[string]*decision{}, sessions: map[string]int64{}}
+	w.lazy = w.n(12) == 0
 	for _, id := range []string{"S1", "S2"} {
 		w.sessions = append(w.sessions, &house{id: id})
 	}

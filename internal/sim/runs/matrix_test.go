@@ -120,7 +120,7 @@ func TestW36_EveryPointOfASubmitStep(t *testing.T) {
 			x := newWorld(1, "", k)
 			x.now += 2 * stormTime
 			x.staged = true
-			x.script = []string{"yield", "wrong", "text", "submit"}
+			x.script = []string{"yield", "wrong", "text", "submit", "text"}
 			x.open(x.sessions[0], x.hosts[0])
 			hit := false
 			x.stage = func(h *host, p *process) {

@@ -45,7 +45,11 @@ func (o *owned) answer(req transcript.ID) session.Event {
 	}
 	switch submit := step != nil && !step.Assistant(); {
 	case submit && len(w.script) > 0:
-		what = w.script[min(o.s.said(w), len(w.script)-1)]
+		n := o.s.said(w)
+		if last := len(w.script) - 2; n > last { // the last two again and again
+			n = last + (n-last)%2
+		}
+		what = w.script[n]
 	case w.calm() && submit:
 		what = w.choose(choice{8, "submit"}, choice{1, "text"})
 	case w.calm():

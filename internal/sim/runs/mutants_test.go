@@ -68,22 +68,15 @@ func mutants() [][2]string {
 // has them too; here the runs notice.
 func coreMutants() [][2]string {
 	return [][2]string{
-		{"StepPromptedAgain", "the first prompt of an attempt is sent twice"},
-		{"AnsweredPromptedAgain", "an attempt that has its answer is prompted"},
-		{"AnsweredStepAborted", "an abort ends a step that has its answer"},
-		{"AnsweredStepInterrupted", "words close a step that has its answer as interrupted"},
 		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
 		{"GenerationUnsaid", "the id of a prompt doesn't name the branch"},
-		{"SubmitInAnswerStep", "a step that completes with an answer may submit"},
 		{"MessageInAnswerStep", "a step that completes with an answer may ask the user"},
 		{"QueueJoinsAnsweredStep", "what waits joins a step that has its answer"},
 		{"SteerJoinsAnsweredStep", "a service's words go on with a step that has its answer"},
 		{"StepInCompany", "a step isn't delivered alone"},
 		{"SubmissionForgotten", "an accepted submission isn't kept"},
 		{"StepTextBesideCalls", "text beside calls is an answer"},
-		{"ReplyLeavesStep", "the reply to a yield doesn't go on with the step"},
 		{"HoldForgotten:yield", "a yield leaves no hold"},
-		{"YieldHoldsSteps", "a yield holds the steps of a run"},
 	}
 }
 

@@ -351,6 +351,9 @@ func (w *world) generations(s *house, all []*line) {
 			arrivals[l.ID], at[l.ID] = l, moved
 		case "deliver":
 			for _, id := range l.Body.Arrivals {
+				if at[id] > 0 && arrivals[id].Body.Step != nil {
+					w.count("step on a moved branch")
+				}
 				if b := arrivals[id].Body; b.Step != nil && !strings.HasSuffix(b.AID, fmt.Sprint("@", at[id])) {
 					w.fail("%s: %s delivers %s, which was written when the branch had moved %d times", s.id, l.ID, b.AID, at[id])
 				}
@@ -364,6 +367,13 @@ func (w *world) appended(o *owned, e transcript.Entry) {
 	if b, ok := e.Body.(*transcript.Settled); ok && b.Attempt != "" {
 		w.count("step settled: " + string(b.Reason))
 	}
+}
+
+// overIn reports whether the session in which a claim's holder carries an attempt
+// out says that it was ended for good.
+func (w *world) overIn(attempt string, token int64) bool {
+	s := w.placed[fmt.Sprint(attempt, " ", token)]
+	return s != nil && scopes(s.read(w))[attempt] != nil && scopes(s.read(w))[attempt].over
 }
 
 // prompted notes that a flight speaks. What a person has stopped goes on when

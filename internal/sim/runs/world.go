@@ -50,7 +50,7 @@ type world struct {
 	// called before each step of a process.
 	staged bool
 	stage  func(h *host, p *process)
-	script []string // what the model says in a submit step, by the answers before
+	script []string // what the model says in a submit step, the last two again and again
 	steps  int
 
 	db       *database

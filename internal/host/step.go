@@ -21,6 +21,9 @@ type Steps struct {
 	// Child returns the session in which the submit steps of a run are carried
 	// out whose session of origin isn't here; nil: there is none.
 	Child func(ctx context.Context, run string) (*Live, error)
+	// Waits is told whether an open step waits for the user, when that is known
+	// and when it changes, after the run knows; nil: nobody listens.
+	Waits func(run, attempt string, waiting bool)
 
 	mu      sync.Mutex
 	flights map[string]*flight // by attempt
@@ -205,7 +208,7 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
 	if f == nil {
-		f = &flight{live: l, token: token, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
+		f = &flight{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
 		if x.flights == nil {
 			x.flights = map[string]*flight{}
 		}
@@ -232,7 +235,9 @@ type flight struct {
 	token int64
 	wish  chan struct{} // look again: who counts, or what they want, may have changed
 	left  chan struct{} // closed when nobody waits
-	done  chan struct{} // closed when outcome or err is set
+
+	listen func(run, attempt string, waiting bool) // nil: nobody does
+	done   chan struct{}                           // closed when outcome or err is set
 
 	mu     sync.Mutex
 	riders Riders
@@ -357,8 +362,12 @@ func (f *flight) tellWaits(step runner.Step, waiting bool) {
 	if f.told && waiting == f.waiting || step.Completion != transcript.CompleteSubmit {
 		return
 	}
-	if step.Waits(waiting) == nil {
-		f.told, f.waiting = true, waiting
+	if step.Waits(waiting) != nil {
+		return
+	}
+	f.told, f.waiting = true, waiting
+	if f.listen != nil {
+		f.listen(step.Run, step.Attempt, waiting)
 	}
 }
 

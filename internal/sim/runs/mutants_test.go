@@ -69,7 +69,6 @@ func mutants() [][2]string {
 func coreMutants() [][2]string {
 	return [][2]string{
 		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
-		{"GenerationUnsaid", "the id of a prompt doesn't name the branch"},
 		{"MessageInAnswerStep", "a step that completes with an answer may ask the user"},
 		{"QueueJoinsAnsweredStep", "what waits joins a step that has its answer"},
 		{"SteerJoinsAnsweredStep", "a service's words go on with a step that has its answer"},

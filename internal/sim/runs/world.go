@@ -68,7 +68,6 @@ type world struct {
 	later    []func()
 	decided  int64 // when the visit that is written was decided
 
-	answers     int
 	signalsLeft int
 	effects     map[string]int // by attempt
 	once        map[string]int // by run and node

@@ -26,6 +26,7 @@ type State struct {
 	Generation int                // leaf records
 
 	lost      map[transcript.ID]bool // arrivals whose record is lost, by the log's repairs
+	trying    string                 // the kind of the newest request, on any branch
 	requested bool                   // a request was sent, on any branch
 	gaps      map[transcript.ID]gap  // by the node behind each, by the log's repairs
 	moved     bool                   // since then the branch was moved, or a repair changed what the model sees

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -155,5 +156,34 @@ func TestE3_EventsOfAStep(t *testing.T) {
 	}
 	if r, ok := ReceiptOf(c.entries, "a2/step.1@0"); !ok || r.State != ReceiptWithdrawn {
 		t.Errorf("receipt %+v", r)
+	}
+}
+
+// TestC4_StepsHaveTheirOwnPosition: answers and failed tries count by the kind
+// of their call, over all branches and after a restart.
+func TestC4_StepsHaveTheirOwnPosition(t *testing.T) {
+	c := newConversation(t)
+	for _, line := range []string{"prompt p1 hi", "answer hello", "answerstep a1 Say.", "answer said", "prompt p2 more", "fail retry 429 after=1s", "tick 1s", "answer again"} {
+		c.do(line)
+	}
+	want := map[string]int{"turn": 3, "step:node": 1}
+	check := func(s *State, name string) {
+		t.Helper()
+		if !maps.Equal(s.Tries, want) {
+			t.Errorf("%s: %v, want %v", name, s.Tries, want)
+		}
+	}
+	check(c.s, "live")
+	folded, err := Fold(c.entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(folded, "folded")
+	if o := Request(c.s, c.env).Origin; o.For != "turn" || o.Position != 3 || o.Others["step:node"] != 1 {
+		t.Errorf("the next call is %+v", o)
+	}
+	c.do("answerstep a2 Say.")
+	if o := Request(c.s, c.env).Origin; o.For != "step:node" || o.Position != 1 || o.Others["turn"] != 3 {
+		t.Errorf("a step's call is %+v", o)
 	}
 }

@@ -271,7 +271,7 @@ type Resume struct {
 
 // Request says that a model call is about to start.
 type Request struct {
-	For    string `json:"for"`    // turn | compaction
+	For    string `json:"for"`    // turn | compaction | step:NODE, in the run of a workflow's step
 	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
 	Items  int    `json:"items"`  // messages
 	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding

@@ -224,9 +224,9 @@ func (l *live) quiet() bool {
 	return l.state.Run == nil && probe.Next.Run == nil
 }
 
-// lastResult prints the result of the newest run again; no model is called.
+// lastResult prints the session's result again; no model is called.
 func (l *live) lastResult() (int, error) {
-	res, code := resultOf(l.state.Header.Session, l.state.Last)
+	res, code := resultOf(l.state.Header.Session, l.state.Result())
 	l.out.result(res)
 	return code, nil
 }
@@ -304,9 +304,9 @@ func (l *live) asks(attempt string) (yes bool) {
 	return yes || err != nil
 }
 
-// last is the newest run that has settled, and whether something runs.
+// last is the run whose result is the session's, and whether something runs.
 func (l *live) last() (last *session.Run, busy bool, err error) {
-	err = l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() })
+	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() })
 	return last, busy, err
 }
 

@@ -174,7 +174,7 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 			return false, err
 		}
 	}
-	if s.Last == nil {
+	if s.Result() == nil {
 		return false, usagef("session %s has no run to go on with: give a prompt", id)
 	}
 	l.state = s

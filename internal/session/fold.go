@@ -390,10 +390,14 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	if mutant("HoldForgotten:" + string(b.Reason)) {
 		return
 	}
+	waits := s.Hold.Yield
 	switch b.Reason {
 	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
 		transcript.CrashLoop, transcript.ContextOverflow, transcript.Irreducible:
-		s.Hold = Hold{b.Reason, id.Seq}
+		if b.Reason == transcript.Yield {
+			waits = r
+		}
+		s.Hold = Hold{b.Reason, id.Seq, waits}
 	case transcript.Aborted:
 		if r.Abort == nil {
 			panic(broken("settled as aborted without an abort"))
@@ -401,7 +405,7 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 		if r.Abort.Cause != "" && !mutant("WorkflowAbortHolds") {
 			return // the workflow ended its step; nobody wanted the session to stop
 		}
-		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}
+		s.Hold = Hold{b.Reason, r.Abort.ID.Seq, waits}
 		if mutant("AbortHoldsLater") {
 			s.Hold.Seq = id.Seq
 		}

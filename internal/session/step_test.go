@@ -187,3 +187,33 @@ func TestC4_StepsHaveTheirOwnPosition(t *testing.T) {
 		t.Errorf("a step's call is %+v", o)
 	}
 }
+
+// TestC12_TheYieldThatHoldsIsTheLastResult: what a step does beside a yield
+// isn't the session's last result.
+func TestC12_TheYieldThatHoldsIsTheLastResult(t *testing.T) {
+	c := newConversation(t)
+	check := func(want transcript.Reason, after string) {
+		t.Helper()
+		folded, err := Fold(c.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*State{c.s, folded} {
+			if r := s.Result(); r == nil || r.Reason != want || want == transcript.Yield && (r.Yield == nil || r.Yield.Text != "Which one?") {
+				t.Errorf("%s: %+v", after, r)
+			}
+		}
+	}
+	c.do("prompt p1 hi")
+	c.do(`calls message_user {"message":"Which one?","blockOnUser":true,"reason":"decision"}`)
+	check(transcript.Yield, "the yield")
+	c.do("answerstep a1 Say.")
+	c.do("answer said")
+	check(transcript.Yield, "a step beside it")
+	c.do("answerstep a2 Say.")
+	c.do("fail fatal 400")
+	check(transcript.Yield, "a step that fails beside it")
+	c.do("prompt p2 the first")
+	c.do("answer taken")
+	check(transcript.Done, "an answer")
+}

@@ -63,7 +63,7 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		cmd = c.flags.exec("")
-		cmd.id, cmd.Label = id, "steps of workflow run "+run
+		cmd.id, cmd.run, cmd.Label = id, run, "steps of workflow run "+run
 	} else if err != nil {
 		return nil, err
 	}

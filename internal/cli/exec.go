@@ -41,6 +41,7 @@ type execCmd struct {
 	around  func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
 	carrier *carrier                  // carries on the session's workflow runs; nil: nobody does
 	id      string                    // of a new session; "": a new id
+	run     string                    // the workflow run for whose steps a new session is made; "": none
 
 	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }

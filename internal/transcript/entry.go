@@ -170,6 +170,7 @@ type Session struct {
 	Digests   Digests     `json:"digests"`
 	Preloaded []SkillFact `json:"preloaded,omitempty"`
 	Forked    *Fork       `json:"forked,omitempty"` // of a copy: where it comes from
+	Run       string      `json:"run,omitempty"`    // the workflow run for whose steps alone it was made
 }
 
 // Fork says which session a session was copied from, and how far it had come.

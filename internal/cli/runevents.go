@@ -249,7 +249,7 @@ func eventText(e wire.RunEvent) string {
 		if e.Outcome == "ok" {
 			return text + " " + oneLine(string(e.Output), 80)
 		}
-		return text + " · " + e.Outcome + detail(e.Code) + ": " + oneLine(e.Message, 300)
+		return text + " · " + oneLine(endedText(e.Outcome, e.Code, e.Message), 300)
 	case "update":
 		return fmt.Sprintf("    %s %s %s", e.Kind, e.Key, oneLine(string(e.Data), 100))
 	case "waiting":
@@ -262,6 +262,22 @@ func eventText(e wire.RunEvent) string {
 		return "  » " + oneLine(e.Text, 200)
 	}
 	return ""
+}
+
+// endedText is how a step or a run ended: what its reason and its message say
+// beyond its outcome.
+func endedText(outcome, reason, message string) string {
+	text := outcome
+	if reason != outcome {
+		text += detail(reason)
+	}
+	switch {
+	case message == "":
+		return text
+	case strings.HasPrefix(message, text+" "):
+		return message
+	}
+	return text + ": " + message
 }
 
 func orText(s, otherwise string) string {
@@ -322,18 +338,12 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 
 // status is how a run stands, in lines.
 func (p *runPrinter) status(r wire.RunResult) []string {
-	line := r.Status
-	if r.Reason != r.Status {
-		line += detail(r.Reason)
-	}
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
+	line := endedText(r.Status, r.Reason, first)
 	if p.over {
 		line += " · it had ended before; nothing was done"
 	} else if p.view != nil && r.Status == string(flow.Completed) {
 		line += " · " + count(p.view.steps, "step") + " · " + span10(p.view.took())
-	}
-	if first != "" {
-		line += ": " + first
 	}
 	out := []string{single(line)}
 	if p.view != nil {

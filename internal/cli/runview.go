@@ -143,10 +143,10 @@ func (v *runView) finished(e wire.RunEvent, width int) []string {
 		v.fails[e.Node] = 0
 		return []string{v.row(width, append(head(green, "✓"), span{"", oneLine(dataText(e.Output), 400)})...)}
 	case "cancelled":
-		return []string{v.row(width, append(head(dim, "–"), span{dim, e.Outcome + detail(e.Code)})...)}
+		return []string{v.row(width, append(head(dim, "–"), span{dim, endedText(e.Outcome, e.Code, "")})...)}
 	}
 	v.fails[e.Node]++
-	why := strings.TrimSpace(e.Outcome + detail(e.Code) + ": " + oneLine(e.Message, 400))
+	why := oneLine(endedText(e.Outcome, e.Code, e.Message), 400)
 	return []string{v.row(width, append(head(red, "✗"), span{red, why})...)}
 }
 

@@ -164,7 +164,7 @@ func TestC8_ARunShowsWhatTheModelDoesInAStep(t *testing.T) {
 		"  - tools: [{name: workflow, args: {action: submit, output: {answer: seven}}}]\n" +
 		"  - text: Done.\n")
 	x := p.terminal(60, "run", "echo", "how many?")
-	x.see("  │ I look at what is there first, since nothing that stands\n  │ in a folder should be answered from memory.\n")
+	x.see("  │ I look at what is there first, since nothing that\n  │ stands in a folder should be answered from memory.\n")
 	x.see("      bash until [ -e go ]; do sleep 0.1; done  ")
 	p.write("go", "")
 	x.see("    ✓ bash until [ -e go ]; do sleep 0.1; done  ")

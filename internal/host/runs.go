@@ -33,7 +33,7 @@ type Config struct {
 	// executor found (runner.InUseError), as long as that is so: they aren't
 	// claimed. nil: that is never known.
 	Elsewhere func() []string
-	Env   func(workspace string) []string
+	Env       func(workspace string) []string
 	// Dead reports whether a holder's process is known to be dead; nil: that is
 	// never known.
 	Dead func(holder string) bool

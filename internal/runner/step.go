@@ -42,7 +42,9 @@ var ErrAbsent = errors.New("the session isn't here")
 // InUseError says which process has the session of a step.
 type InUseError struct{ Owner string }
 
-func (e *InUseError) Error() string { return e.Owner + "; the run goes on when that process has left it" }
+func (e *InUseError) Error() string {
+	return e.Owner + "; the run goes on when that process has left it"
+}
 
 // Step is one agent step.
 type Step struct {

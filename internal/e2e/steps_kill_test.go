@@ -126,6 +126,11 @@ func TestR2_StepKills(t *testing.T) {
 		s.start(w)
 	}
 	defer s.stop()
+	defer func() {
+		if t.Failed() {
+			s.tell(seed)
+		}
+	}()
 	for n := range kills {
 		if s.open() < 3 {
 			s.enqueue(3)
@@ -155,6 +160,19 @@ func TestR2_StepKills(t *testing.T) {
 	s.stop()
 	s.judge()
 	t.Logf("%d kills, %d runs, GAMMA_KILL_SEED=%d", kills, len(s.runs()), seed)
+}
+
+// tell logs how everything stands, for people.
+func (s *stormed) tell(seed int64) {
+	s.t.Logf("GAMMA_KILL_SEED=%d", seed)
+	for _, i := range s.runs() {
+		if !i.Status.Ended() {
+			s.t.Logf("run %s of %s is %s (%s) at %s, held by %q until %s: %s", i.ID, i.Workflow, i.Status, i.Reason, i.Node, i.Holder, time.UnixMilli(i.LeaseUntil), i.Message)
+		}
+	}
+	for _, w := range s.workers {
+		s.t.Logf("%q, process %d:\n%s", w.cmd.Args[1:], w.cmd.Process.Pid, w.said.String())
+	}
 }
 
 func (s *stormed) enqueue(n int) {

@@ -53,8 +53,9 @@ type Session struct {
 //	                                    another process may have started it
 //	agent_start, turn_start, turn_end   –
 //	agent_resume                        by
-//	agent_end, agent_settled            reason, detail, more
-//	injection                           kind, text, from
+//	agent_end, agent_settled            reason, detail, more; attempt, if the run was a workflow step's
+//	injection                           kind, text, from; of a workflow_step also step
+//	withdrawn                           kind, step, by, reason: a step's prompt waits no longer
 //	yield, progress                     message
 //	todo                                tasks
 //	skill                               skill
@@ -85,6 +86,8 @@ type Event struct {
 	Adopted bool            `json:"adopted,omitempty"`
 	By      string          `json:"by,omitempty"`
 	Kind    string          `json:"kind,omitempty"`
+	Step    *Step           `json:"step,omitempty"`
+	Attempt string          `json:"attempt,omitempty"`
 	From    string          `json:"from,omitempty"`
 	Message *Message        `json:"message,omitempty"`
 	Tasks   *Tasks          `json:"tasks,omitempty"`
@@ -95,6 +98,17 @@ type Event struct {
 	Model string `json:"model,omitempty"` // PROVIDER/NAME
 
 	Compaction *Compaction `json:"compaction,omitempty"`
+}
+
+// Step names what a workflow's prompt is for. queued, injection and the message
+// events of the prompt have it.
+type Step struct {
+	Run        string `json:"run"`      // of the workflow
+	Workflow   string `json:"workflow"` // its name
+	Node       string `json:"node"`
+	Attempt    string `json:"attempt"`
+	Kind       string `json:"kind"`       // step | reminder | resume
+	Completion string `json:"completion"` // submit | assistant
 }
 
 // Compaction says how a compaction stands. The run, if there is one, goes on

@@ -108,6 +108,7 @@ const (
 	ReceiptConsumed   = "consumed"   // the model answered behind it with Entry
 	ReceiptSuperseded = "superseded" // Entry, a newer client_view, took its place in the queue
 	ReceiptTold       = "told"       // Entry, a tool's result, has told the agent the same revision
+	ReceiptWithdrawn  = "withdrawn"  // Entry took it back: its workflow ended the step
 )
 
 // Receipt answers GET /sessions/ID/receipts/ARRIVAL.

@@ -3,10 +3,12 @@
 //
 //	go run ./cmd/gamma run example:NAME
 //
-// and see what each is for with "gamma run --list". The first ones need no
-// model: their steps are commands, small Go functions, timers and people. Those
-// with steps for a model show both ways in which such a step ends: by a
-// submission, which is checked, and by what is said to the user.
+// and see what each is for with "gamma run --list". Most need no model: the
+// steps are commands, small Go functions, timers and people. Those that do
+// (assistant-reply, echo, model-decision, recommend, summary-check, two-turn) run
+// offline with the model that scripts/NAME.yaml plays:
+//
+//	go run ./cmd/gamma run echo "What is a monad?" --model script:examples/workflows/scripts/echo.yaml
 package workflows
 
 import "github.com/gamma-harness/gamma/workflow"
@@ -28,9 +30,9 @@ func All() []Example {
 		{"fix-loop", FixLoop},
 		{"human-decision", HumanDecision},
 		{"include", Include},
+		{"model-decision", ModelDecision},
 		{"recommend", Recommend},
 		{"summary-check", SummaryCheck},
-		{"triage", Triage},
 		{"two-turn", TwoTurn},
 	}
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/provider"
 	"github.com/gamma-harness/gamma/internal/session"
-	"github.com/gamma-harness/gamma/internal/tool"
-	"github.com/gamma-harness/gamma/internal/tool/skilltool"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
@@ -110,7 +108,7 @@ type renderer struct {
 // renderer builds the encoder of the session's model, and the prefix of this
 // build.
 func (c sessionCache) renderer(a *app, dir string, h transcript.Session) (*renderer, error) {
-	box, err := session.NewToolbox(append(tool.Declarations(), skilltool.Declaration()))
+	box, err := session.NewToolbox(declarations())
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,9 @@ func (c *carrier) drive(id string, r *carried) {
 		if err == nil {
 			run, err = runs.Drive(c.ctx, id, nil)
 		}
+		if err == nil && run.Session != "" && c.ctx.Err() == nil { // before the run counts as over: the session may have a turn
+			err = c.res.deliver(c.ctx, run.Session)
+		}
 		c.mu.Lock()
 		if err == nil {
 			r.run = run

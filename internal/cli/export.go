@@ -294,7 +294,9 @@ func (b *pageBuilder) entry(e transcript.Entry) {
 	case *transcript.Result:
 		b.result(x)
 	case *transcript.Abort:
-		b.add("rule", "aborted by "+x.By, "")
+		b.add("rule", "aborted by "+x.By+detail(x.Cause), "")
+	case *transcript.Withdraw:
+		b.withdrawn(x)
 	case *transcript.Settled:
 		b.settled(x)
 	}
@@ -329,6 +331,10 @@ func (b *pageBuilder) delivered(x *transcript.Deliver) {
 // arrival adds a person's words or an injection.
 func (b *pageBuilder) arrival(a *transcript.Arrive) *block {
 	switch {
+	case a.Step != nil:
+		n := b.add("step", stepCard(owner.StepOf(a.Step)), a.Text)
+		n.Note = b.receipt(a.AID)
+		return n
 	case a.Inject != "":
 		who := "data"
 		if a.Trusted {
@@ -341,6 +347,16 @@ func (b *pageBuilder) arrival(a *transcript.Arrive) *block {
 		return b.add("user", "User"+from(a.From), a.Text)
 	}
 	return b.add("user", "User"+from(a.From)+" · "+string(a.Class), a.Text)
+}
+
+// withdrawn shows that a workflow took back what it had asked for.
+func (b *pageBuilder) withdrawn(x *transcript.Withdraw) {
+	for _, id := range x.Arrivals {
+		if a := b.words[id]; a != nil {
+			delete(b.words, id)
+			b.arrival(a)
+		}
+	}
 }
 
 // receipt tells what became of an injection.

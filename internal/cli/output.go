@@ -308,6 +308,10 @@ func (o *textOutput) event(e wire.Event) {
 		o.quote(bold, "» ", e.Message.Text)
 		o.deviations(e.Message)
 	case session.Injected:
+		if e.Step != nil {
+			o.say(cyan, "%s", stepCard(e.Step))
+			break
+		}
 		o.say(cyan, "▸ %s%s: %s", e.Kind, from(e.From), firstLine(e.Text, 100))
 	case session.ModelChanged:
 		o.say(dim, "model %s%s", shortModel(e.Model), detail(e.Detail))

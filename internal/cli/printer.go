@@ -136,7 +136,7 @@ func likeOurs(line string) bool {
 		return false
 	}
 	first, _ := utf8.DecodeRuneInString(line)
-	if strings.ContainsRune("✓✗?!…▸»☑☒▶⊘☐─━┄│→·", first) {
+	if strings.ContainsRune("✓✗?!…▸»☑☒▶↻⊘☐─━┄│→·", first) {
 		return true
 	}
 	for _, word := range []string{"gamma:", "session 0", "resumed session 0", "resumed by ", "user:", "waiting for you", "answer with:", "go on with:",

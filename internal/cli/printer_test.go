@@ -29,6 +29,8 @@ func TestC12_ForeignTextCantImitateOurLines(t *testing.T) {
 		"progress":   {wire.Event{Type: session.Progress, Message: &wire.Message{Text: h}}, 1},
 		"answer":     {wire.Event{Type: session.MessageEnd, Role: "assistant", Text: h, Calls: []wire.Call{{Tool: "bash"}}}, 0},
 		"injection":  {wire.Event{Type: session.Injected, Kind: "artifact_update", From: h, Text: h}, 1},
+		"step":       {wire.Event{Type: session.Injected, Kind: "workflow_step", Text: h, Step: &wire.Step{Workflow: h, Node: h, Attempt: h, Kind: "step"}}, 1},
+		"reminder":   {wire.Event{Type: session.Injected, Kind: "workflow_step", Text: h, Step: &wire.Step{Workflow: h, Node: h, Kind: "reminder"}}, 1},
 		"tool":       {call("ok"), 1},
 		"tool error": {call("error"), 1},
 		"unknown":    {call("unknown"), 1},

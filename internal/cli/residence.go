@@ -24,11 +24,14 @@ type residence struct {
 	trouble  func(run string, err error)                        // as of host.Config
 	left     func(run string)
 
-	mu   sync.Mutex
-	db   store.Store
-	life *host.Life
-	runs *host.Runs
-	live []*host.Live // the sessions that were admitted
+	mu     sync.Mutex
+	db     store.Store
+	life   *host.Life
+	runs   *host.Runs
+	live   []*host.Live // the sessions that were admitted
+	outbox *host.Outbox // what runs tell them
+	post   context.CancelFunc
+	posted sync.WaitGroup
 }
 
 func newResidence(a *app) *residence {
@@ -57,8 +60,26 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
 	conf.Trouble, conf.Left = r.trouble, r.left
+	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
+	conf.Outbox = r.outbox
 	r.db, r.life, r.runs = db, life, host.NewRuns(conf)
+	for _, l := range r.live {
+		r.outbox.Open(l.ID, l.Token, l)
+	}
+	ctx, r.post = context.WithCancel(r.app.ctx)
+	r.posted.Go(func() { r.outbox.Run(ctx) })
 	return r.runs, nil
+}
+
+// deliver tells a session what its runs have for it.
+func (r *residence) deliver(ctx context.Context, id string) error {
+	r.mu.Lock()
+	o := r.outbox
+	r.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	return o.Deliver(ctx, id)
 }
 
 // own stores a session's lease token, which fences what comes of it.
@@ -76,6 +97,8 @@ func (r *residence) close() error {
 	if r.runs == nil {
 		return nil
 	}
+	r.post()
+	r.posted.Wait()
 	return errors.Join(r.life.Close(), r.db.Close())
 }
 
@@ -92,7 +115,11 @@ func (r *residence) admit(l *live, started func(run string)) error {
 	if r.runs == nil {
 		return nil
 	}
-	return own(r.app.ctx, r.db, l.here)
+	if err := own(r.app.ctx, r.db, l.here); err != nil {
+		return err
+	}
+	r.outbox.Open(l.here.ID, l.here.Token, l.here) // it waits until the session lives
+	return nil
 }
 
 // settle lets the runs reach a session that lives now.
@@ -184,4 +211,7 @@ func (h *house) leave() {
 	h.res.mu.Lock()
 	defer h.res.mu.Unlock()
 	h.res.live = slices.DeleteFunc(h.res.live, func(l *host.Live) bool { return l == h.here })
+	if h.res.outbox != nil {
+		h.res.outbox.Close(h.here.ID, h.here.Token)
+	}
 }

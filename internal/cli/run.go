@@ -346,8 +346,22 @@ func (r *flowing) drive() error {
 				return err
 			}
 		}
+		if err := r.told(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
 		return r.finish(run, ctx.Err() != nil)
 	}
+}
+
+// told lets the session have what the run tells it: a presentation is one turn.
+func (r *flowing) told(ctx context.Context) error {
+	if r.house == nil || ctx.Err() != nil {
+		return nil
+	}
+	if err := r.res.deliver(ctx, r.house.disk.ID); err != nil {
+		return err
+	}
+	return r.house.here.Idle(ctx)
 }
 
 // interruptible is a context that a signal or a closed output ends.

@@ -81,6 +81,8 @@ func statusOf(i store.Info) string {
 		return "starting"
 	case i.Status == flow.Running && i.LeaseUntil <= now:
 		return "running (nobody carries it out)"
+	case i.Behind != "":
+		return string(i.Status) + detail("behind run "+i.Behind+" of its session")
 	case i.Status.Ended() || i.Reason == "":
 		return string(i.Status)
 	}
@@ -142,13 +144,14 @@ type runLine struct {
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
 	Wake      time.Time `json:"wake,omitzero"`
-	Live      bool      `json:"live"` // a process carries it out
+	Behind    string    `json:"behind,omitempty"` // of a queued run: the run that has its session
+	Live      bool      `json:"live"`             // a process carries it out
 }
 
 func infoLine(i store.Info) runLine {
 	l := runLine{Run: i.ID, Workflow: i.Workflow, Title: i.Title, Status: string(i.Status), Reason: i.Reason, Message: i.Message, Node: i.Node,
 		Steps: i.Steps, Session: i.Session, Workspace: i.Workspace, Created: time.UnixMilli(i.Created).UTC(),
-		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli()}
+		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli(), Behind: i.Behind}
 	if i.Wake > 0 {
 		l.Wake = time.UnixMilli(i.Wake).UTC()
 	}

@@ -146,9 +146,12 @@ func (s *reader) over() (bool, error) {
 
 // end prints how the run stands.
 func (s *reader) end() error {
-	run, _, err := s.db.Load(s.app.ctx, s.id)
+	run, info, err := s.db.Load(s.app.ctx, s.id)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.id, err)
+	}
+	if info.Behind != "" {
+		run.Message = "it goes on when run " + info.Behind + " of its session has ended or waits for a person"
 	}
 	return s.finish(run, false)
 }

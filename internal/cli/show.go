@@ -126,7 +126,9 @@ func (s *showing) entry(e transcript.Entry) {
 	case *transcript.CompactFailed:
 		s.say(yellow, "── not compacted: %s%s", string(b.Reason), detail(b.Detail))
 	case *transcript.Abort:
-		s.say(yellow, "── aborted by %s%s", b.By, detail(b.Why))
+		s.say(yellow, "── aborted by %s%s%s", b.By, detail(b.Cause), detail(b.Why))
+	case *transcript.Withdraw:
+		s.withdrawn(e.ID, b)
 	case *transcript.Label:
 		s.say(dim, "── label: %s", b.Text)
 	case *transcript.Settled:
@@ -199,8 +201,12 @@ func (s *showing) injection(a *transcript.Arrive) {
 			receipt += " by entry " + r.Entry.String()
 		}
 	}
-	s.say(cyan, "  ▸ %s%s (%s)%s", a.Inject, from(a.From), who, receipt)
 	s.unread = append(s.unread, a.Inject)
+	if a.Step != nil {
+		s.say(cyan, "  %s%s", stepCard(owner.StepOf(a.Step)), receipt)
+		return
+	}
+	s.say(cyan, "  ▸ %s%s (%s)%s", a.Inject, from(a.From), who, receipt)
 	s.words("", a.Text)
 }
 
@@ -461,6 +467,10 @@ func (s *showing) state(home *disk.Home, log *disk.Log) {
 func (s *showing) waiting(st *session.State) {
 	for _, a := range st.Queue {
 		what := "the user" + classOf(a.Class)
+		if a.Step != nil {
+			s.say(cyan, "\nWaits to be delivered: %s, entry %s", stepCard(owner.StepOf(a.Step)), a.ID.String())
+			continue
+		}
 		if a.Inject != "" {
 			what = a.Inject
 		}

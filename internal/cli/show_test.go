@@ -47,12 +47,36 @@ func everyKind(h string) []transcript.Entry {
 		&transcript.Resume{By: h},
 		&transcript.Abort{By: h, Why: h},
 		&transcript.Settled{Reason: transcript.Reason(h), Detail: h},
+		stepArrive("d", transcript.StepPrompt, h),
+		stepArrive("e", transcript.StepReminder, h),
+		stepArrive("f", h, h),
+		&transcript.Deliver{Arrivals: []transcript.ID{id(22)}},
+		&transcript.Deliver{Arrivals: []transcript.ID{id(23)}},
+		&transcript.Withdraw{Arrivals: []transcript.ID{id(24)}, By: h, Cause: h},
 	}
 	var out []transcript.Entry
 	for i, b := range bodies {
 		out = append(out, transcript.Entry{ID: id(i + 1), Body: b})
 	}
 	return out
+}
+
+func stepArrive(aid, kind, h string) *transcript.Arrive {
+	return &transcript.Arrive{AID: aid, Class: transcript.ClassStep, Trusted: true, Inject: transcript.WorkflowStep, Text: h,
+		Step: &transcript.Step{Run: h, Workflow: h, Node: h, Attempt: h, Kind: kind, Completion: transcript.CompleteAssistant}}
+}
+
+// TestW34_StepCard: a prompt is one line; --full shows the whole.
+func TestW34_StepCard(t *testing.T) {
+	short, full := shownAs(t, everyKind("fine"), false, 0), shownAs(t, everyKind("fine"), true, 0)
+	for _, card := range []string{"  ▶ step fine › fine · assistant response\n", "  ↻ reminder fine › fine · assistant response\n", "  ▶ step fine › fine · assistant response · withdrawn (fine) by entry 1-27\n"} {
+		if !strings.Contains(short, card) {
+			t.Errorf("no %q in\n%s", card, short)
+		}
+	}
+	if strings.Contains(short, "workflow_step") || !strings.Contains(full, `<workflow_step mark="" workflow="fine" step="fine" attempt="fine" kind="reminder" completion="assistant">`) {
+		t.Errorf("the prompt is shown without --full, or not with it:\n%s\n%s", short, full)
+	}
 }
 
 // shownAs is what session show prints of the entries.
@@ -113,7 +137,7 @@ func TestC6_ShowTellsWhatHappened(t *testing.T) {
 		"Gamma, answer 1\n  │ fine\n", "  ! the answer was cut: length", "  ? bash fine asks (fine), approval 1-11", "  ▸ bash fine: deny by fine (fine)",
 		"  ✓ bash fine\n    │ --- a/x\n    │ +++ b/x\n    │ @@ -1 +1 @@\n    │ -fine\n    │ +fine\n  ▸ skill fine (fine) is active, required by fine\n      1. fine\n",
 		"  ⊘ fine (fine) · blocked · fine", "  ☒ fine · removed", "Gamma waits for the user (fine)\n  │ fine\n  ! deviation: fine, step fine (fine): fine",
-		"── aborted by fine (fine)", "── settled: fine (fine)", "Checklist of fine\n  ! 1. fine · deviated: fine", "1 run · 1 answer · 2 tool calls (2 failed) · 1 prefix break · 0 tokens in (0 cached), 0 out · $0.0000",
+		"── aborted by fine (fine)", "── settled: fine (fine)", "Checklist of fine\n  ! 1. fine · deviated: fine", "3 runs · 1 answer · 2 tool calls (2 failed) · 1 prefix break · 0 tokens in (0 cached), 0 out · $0.0000",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

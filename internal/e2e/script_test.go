@@ -18,6 +18,7 @@ import (
 //
 //	exits CODE PROGRAM ARG…   the program ends with that exit code
 //	session NAME              the session of the last --json output goes into $NAME
+//	grab NAME FIELD           the field's first text in the last --json output goes into $NAME
 //	ends NAME ID              the last eight digits of the id go into $NAME
 //	lines N FILE              the file has N lines
 //	grow FILE BYTES           lines are added to the file until it has so many bytes
@@ -33,7 +34,7 @@ func TestC12_CommandLine(t *testing.T) {
 			e.Cd = filepath.Join(e.WorkDir, "ws")
 			return errors.Join(os.MkdirAll(e.Cd, 0o755), os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o755))
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "ends": ends, "lines": lines, "grow": grow},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "session": sessionOf, "grab": grab, "ends": ends, "lines": lines, "grow": grow},
 	})
 }
 
@@ -57,12 +58,22 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func sessionOf(ts *testscript.TestScript, neg bool, args []string) {
-	_, after, ok := strings.Cut(ts.ReadFile("stdout"), `"session":"`)
-	id, _, _ := strings.Cut(after, `"`)
-	if neg || len(args) != 1 || !ok || id == "" {
+	if len(args) != 1 {
 		ts.Fatalf("usage: session NAME, behind a run with --json")
 	}
-	ts.Setenv(args[0], id)
+	grab(ts, neg, append(args, "session"))
+}
+
+func grab(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: grab NAME FIELD")
+	}
+	_, after, ok := strings.Cut(ts.ReadFile("stdout"), `"`+args[1]+`":"`)
+	text, _, _ := strings.Cut(after, `"`)
+	if !ok || text == "" {
+		ts.Fatalf("the output has no field %s", args[1])
+	}
+	ts.Setenv(args[0], text)
 }
 
 func ends(ts *testscript.TestScript, neg bool, args []string) {

@@ -219,16 +219,16 @@ func TestW31_RefusedTwiceThenAccepted(t *testing.T) {
 			call := func(output string) string {
 				return "  - {tools: [{name: workflow, args: {action: submit, output: " + output + "}}]}\n"
 			}
-			fake := p.provider(d, "version: 1\nsteps:\n"+call(`{points: three}`)+call(`{points: [One]}`)+submits(`{points: [One, Two]}`)+
-				submits(`{answer: Done.}`)+"default: {text: More.}\n", fakeprovider.Options{})
-			r := p.run("run", "two-turn", "What is water?")
+			fake := p.provider(d, "version: 1\nsteps:\n"+submits(`{title: Tea, body: Tea is drunk.}`)+
+				call(`{title: 3, body: Drink it.}`)+call(`{title: On tea, body: Drink it.}`)+submits(`{title: Tea, body: Drink it.}`)+"default: {text: More.}\n", fakeprovider.Options{})
+			r := p.run("run", "two-turn", "tea")
 			requests := fake.Requests()
-			for i, why := range []string{"/points: got string, want", "points: two or three are wanted", "Accepted as the output of the step."} {
-				if len(requests) <= i+1 || !holds(t, string(requests[i+1].Body), why) {
+			for i, why := range []string{"/title: got number, want", "the title has changed: keep it as it is", "Accepted as the output of the step."} {
+				if len(requests) <= i+3 || !holds(t, string(requests[i+3].Body), why) {
 					t.Errorf("the model wasn't told %q", why)
 				}
 			}
-			if r.code != 0 || r.stdout != `{"answer":"Done."}`+"\n" {
+			if r.code != 0 || r.stdout != `{"title":"Tea","body":"Drink it."}`+"\n" {
 				t.Errorf("%+v", r)
 			}
 			strict(t, fake)

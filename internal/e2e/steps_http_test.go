@@ -154,18 +154,15 @@ func plays() map[string]played {
 		"assistant-reply": {"Say hello.", head + says(" Hello. \n"), nil, `" Hello. \n"`, []string{" Hello. \n"}, ""},
 		"echo":            {"What is 2+2?", head + submits(`{answer: "4"}`), nil, `{"answer":"4"}`, nil, ""},
 		"summary-check":   {boils, summaryScript(), nil, checkOutput, []string{summaryText}, ""},
-		"two-turn": {"What is water?", head + submits(`{points: [Wet]}`)[:strings.Index(submits(`{points: [Wet]}`), "\n")+1] +
-			"  - {expect: two or three, tools: [{name: workflow, args: {action: submit, output: {points: [Wet, Blue]}}}]}\n" +
-			"  - {text: Submitted.}\n" +
-			"  - {tools: [{name: workflow, args: {action: submit, output: {answer: Wet and blue.}}}]}\n" +
-			"  - {text: Submitted.}\n", nil, `{"answer":"Wet and blue."}`, nil, "Its points:\n- Wet\n- Blue"},
-		"triage bug": {"It crashes.", head + submits(`{route: bug, reason: It crashes.}`) +
-			"  - {tools: [{name: workflow, args: {action: submit, output: {answer: A report.}}}]}\n  - {text: Submitted.}\n",
-			nil, `{"answer":"A report."}`, nil, "taken for a bug because: It crashes."},
-		"triage question": {"Why?", head + submits(`{route: question, reason: It asks.}`) + says("Because."), nil, `"Because."`, []string{"Because."}, ""},
-		"triage neither":  {"Hm.", head + submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil, ""},
-		"triage unknown": {"Hm.", head + "  - {tools: [{name: workflow, args: {action: submit, output: {route: praise, reason: It is nice.}}}]}\n" +
-			submits(`{route: neither, reason: It is none.}`), nil, `"Not for us: It is none."`, nil, ""},
+		"two-turn": {"tea", head + submits(`{title: Tea, body: Tea is drunk.}`) +
+			"  - {tools: [{name: workflow, args: {action: submit, output: {title: On tea, body: Drink it.}}}]}\n" +
+			"  - {expect: the title has changed, tools: [{name: workflow, args: {action: submit, output: {title: Tea, body: Drink it.}}}]}\n" +
+			"  - {text: Submitted.}\n", nil, `{"title":"Tea","body":"Drink it."}`, nil, "# Tea\n\nTea is drunk."},
+		"model-decision clear": {"Add.", head + submits(`{route: clear, reason: One sum.}`) + submits(`{answer: "4"}`), nil, `{"answer":"4"}`, nil, "Answer concisely: Add."},
+		"model-decision unclear": {"Hm.", head + submits(`{route: unclear, reason: Of what?}`), [][]string{{"--json", `{"answer":"Of tea."}`}},
+			`{"answer":"Of tea."}`, nil, ""},
+		"model-decision unknown": {"Hm.", head + "  - {tools: [{name: workflow, args: {action: submit, output: {route: maybe, reason: Of what?}}}]}\n" +
+			submits(`{route: clear, reason: It is.}`) + submits(`{answer: "4"}`), nil, `{"answer":"4"}`, nil, "the submission doesn't fit: /route"},
 		"recommend approved": {"Choose a name.", recommendScript("First."), [][]string{yes}, recommended, []string{"First."}, ""},
 		"recommend stopped":  {"Choose a name.", recommendScript("First."), [][]string{{"--choice", "no"}}, `"Stopped by a person."`, []string{"First."}, ""},
 		"recommend replanned": {"Choose a name.", recommendScript("Zeroth.", "First."), [][]string{{"--choice", "replan", "--text", "Shorter."}, yes},

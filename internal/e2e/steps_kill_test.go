@@ -16,14 +16,15 @@ import (
 )
 
 // turnOutput is what a run of two-turn ends with in the test of kills.
-const turnOutput = `{"answer":"Wet and blue."}`
+const turnOutput = `{"title":"Tea","body":"Drink it."}`
 
 // turnScript is what the model says in a run of two-turn, taking its time.
 func turnScript() string {
 	call := func(output string) string {
 		return "  - {delayMs: 15, tools: [{name: workflow, args: {action: submit, output: " + output + "}}]}\n  - {delayMs: 10, text: Submitted.}\n"
 	}
-	return "version: 1\nsteps:\n" + call(`{points: [Wet]}`)[:strings.Index(call(`{points: [Wet]}`), "\n")+1] + call(`{points: [Wet, Blue]}`) + call(turnOutput)
+	refused, _, _ := strings.Cut(call(`{title: On tea, body: Drink it.}`), "\n")
+	return "version: 1\nsteps:\n" + call(`{title: Tea, body: Tea is drunk.}`) + refused + "\n" + call(turnOutput)
 }
 
 // stormed is processes that share a database: two hosts, and one that carries a
@@ -178,7 +179,7 @@ func (s *stormed) tell(seed int64) {
 func (s *stormed) enqueue(n int) {
 	s.t.Helper()
 	for range n {
-		s.ok("run", "two-turn", "What is water?", "--detach")
+		s.ok("run", "two-turn", "tea", "--detach")
 		s.queued++
 	}
 }
@@ -212,7 +213,7 @@ func (s *stormed) judge() {
 			continue
 		}
 		ended, began := s.commits(i.ID)
-		want := map[string]string{run.ID + "/outline#1": `{"points":["Wet","Blue"]}`, run.ID + "/write#2": turnOutput}
+		want := map[string]string{run.ID + "/draft#1": `{"title":"Tea","body":"Tea is drunk."}`, run.ID + "/polish#2": turnOutput}
 		if i.Workflow == "summary-check" {
 			want = map[string]string{run.ID + "/summary#1": quoted(summaryText), run.ID + "/check#2": checkOutput}
 		} else {

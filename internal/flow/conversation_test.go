@@ -316,7 +316,7 @@ func (c *conversation) event(verb, rest string) flow.Event {
 	case "stop":
 		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{State: flow.StepSettled, Stop: a, Cause: b}}
 	case "submit":
-		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Output: workflow.JSON(rest)}}
+		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Output: workflow.JSON(rest), SessionToken: 7}}
 	case "ask":
 		ev := flow.Ask{Attempt: attempt, Request: workflow.JSON(rest)}
 		if flow.Presents(c.g, c.run) {

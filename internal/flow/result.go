@@ -71,11 +71,16 @@ const (
 // StepOutcome is what a session says about an agent step. The session reports;
 // this package judges.
 type StepOutcome struct {
-	State        string
-	Text         string        // exact visible text of the answer
-	Output       workflow.JSON // of submit steps: what was accepted
-	Entry        string        // the answer's entry
-	First, Last  string        // range of the conversation
+	State       string
+	Text        string        // exact visible text of the answer
+	Output      workflow.JSON // of submit steps: what was accepted
+	Entry       string        // the answer's entry
+	First, Last string        // range of the conversation
+	// SessionToken is the lease token of the session that says so. A commit
+	// depends on it if that is the run's session of origin: always of an
+	// assistant step, of a submit step if the session is live where it is
+	// decided. What a child session has accepted needs no fence of its own:
+	// nobody sees it, and the run's token and seq let one outcome through.
 	SessionToken int64
 	Stop         string // ok | aborted | error | empty | tool_only | length
 	Cause        string // of aborted: timeout | cancel | park | escape; "" if none of these
@@ -110,7 +115,7 @@ func (ev StepDone) decide(c *commit) {
 		return
 	}
 	o := ev.Outcome
-	if !mutant("SessionUnfenced") {
+	if (n.Assistant() || c.env.Session) && !mutant("SessionUnfenced") {
 		c.SessionToken = o.SessionToken
 	}
 	if !n.Assistant() {

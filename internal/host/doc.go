@@ -12,6 +12,10 @@
 // holder; where it is known that a holder's process is dead (Config.Dead), its
 // claims are ended at once instead of being waited for.
 //
+// # Sessions
+//
+// Outbox delivers what runs tell the sessions that are live in this process.
+//
 // # Definitions
 //
 // A run goes on only with the definition that it began with: graph and code

@@ -127,7 +127,11 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if len(c.Facts) == 0 {
 		return nil
 	}
-	return h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
+	if err == nil {
+		h.told(run, &c)
+	}
+	return err
 }
 
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It
@@ -170,6 +174,8 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 				}
 			}
 			return h.verdict(ctx, id, ev, refused)
+		case errors.Is(err, store.ErrSlot):
+			return fmt.Errorf("run %s: %w: try again when that has ended or waits for a person", id, err)
 		case !errors.Is(err, store.ErrFenced):
 			return fmt.Errorf("run %s: %w", id, err)
 		}

@@ -53,28 +53,34 @@ func judge(step runner.Step, a sight) move {
 		}
 		return moveWait
 	}
-	if a.Submitted != nil {
+	switch {
+	case a.Submitted != nil, a.replied(), a.over():
 		return moveEnd
+	case a.Waits:
+		return moveYield
 	}
 	switch a.Reason {
 	case transcript.Interrupted:
 		return moveResume
 	case transcript.Aborted:
-		let := a.Cause == transcript.CausePark && a.first || a.Cause == transcript.CauseEscape && step.Resumes >= a.Escapes
-		if let {
+		if a.Cause == transcript.CausePark && a.first || a.Cause == transcript.CauseEscape && step.Resumes >= a.Escapes {
 			return moveResume
 		}
-		return moveEnd
-	case transcript.Yield:
-		if step.Completion == transcript.CompleteSubmit {
-			return moveYield
-		}
-	case transcript.Done, transcript.NoYield:
-		if step.Completion == transcript.CompleteSubmit && a.Reminders < maxReminders {
+	case transcript.Done, transcript.NoYield, transcript.Yield:
+		if !a.Assistant() && a.Reminders < maxReminders {
 			return moveRemind
 		}
 	}
 	return moveEnd
+}
+
+// replied: it completes with an answer and has it; whatever came after that,
+// there must not be a second one.
+func (a sight) replied() bool { return a.Assistant() && a.Answered }
+
+// over: the workflow has ended it.
+func (a sight) over() bool {
+	return a.Cause == transcript.CauseTimeout || a.Cause == transcript.CauseCancel
 }
 
 // report is an attempt as flow reads it. An attempt that needs another move
@@ -105,9 +111,11 @@ func report(a sight, m move, token int64) flow.StepOutcome {
 // stopOf names how a settled attempt stopped; what isn't one of the stops that
 // flow knows keeps the name of its reason.
 func stopOf(a sight) string {
-	switch a.Reason {
-	case transcript.Done, transcript.NoYield, transcript.Yield:
-	default:
+	switch {
+	case a.replied():
+	case a.over():
+		return "aborted"
+	case a.Reason != transcript.Done && a.Reason != transcript.NoYield && a.Reason != transcript.Yield:
 		return string(a.Reason)
 	}
 	switch {

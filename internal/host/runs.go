@@ -40,6 +40,9 @@ type Config struct {
 	// Left is told of a run that this host has carried out for a while, when it
 	// doesn't any more; nil: nobody listens.
 	Left func(run string)
+	// Outbox delivers what runs tell the sessions of this process; nil: that is
+	// left to others.
+	Outbox *Outbox
 	// Observe is told of each commit that this host makes while it holds a
 	// claim; nil: nobody listens.
 	Observe func(run string, before *flow.Run, c *flow.Commit)

@@ -102,6 +102,23 @@ func (l *Live) Changed() {
 	l.change = make(chan struct{})
 }
 
+// Idle waits until nothing runs in the session.
+func (l *Live) Idle(ctx context.Context) error {
+	for {
+		change := l.next()
+		busy := false
+		if err := l.View(func(s *session.State) { busy = s.Busy() && !s.Interrupted() }); err != nil || !busy {
+			return err
+		}
+		select {
+		case <-change:
+		case <-l.door.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // next is closed at the next change. Who looks at the session's state after
 // having called it misses none.
 func (l *Live) next() <-chan struct{} {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/internal/tool/workflowtool"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -40,34 +42,17 @@ type Offer struct {
 	Definition   *workflow.Definition
 }
 
-// toolArgs are the arguments of a call.
-type toolArgs struct {
-	Action   string        `json:"action"`
-	Workflow string        `json:"workflow"`
-	Task     string        `json:"task"`
-	Input    workflow.JSON `json:"input"`
-	Run      string        `json:"run"`
-	Choice   string        `json:"choice"`
-	Text     string        `json:"text"`
-	Value    workflow.JSON `json:"value"`
-	Attempt  string        `json:"attempt"`
-	Output   workflow.JSON `json:"output"`
-	Type     string        `json:"type"`
-	Key      string        `json:"key"`
-	Data     workflow.JSON `json:"data"`
-}
-
 // Run carries out a call. What goes wrong is told to the model. A call that is
 // carried out again after a crash leads to the same.
 func (t *Tool) Run(ctx context.Context, call session.ToolCall, _ func(string)) session.Output {
-	var a toolArgs
+	var a workflowtool.Args
 	if err := json.Unmarshal(call.Args, &a); err != nil {
 		return toolError(err)
 	}
 	if t.Here == nil {
 		return toolError(errors.New("no workflows are carried out in this session"))
 	}
-	if a.Action == "submit" {
+	if a.Action == workflowtool.Submit {
 		return t.submit(ctx, a)
 	}
 	text, err := t.carry(ctx, call.ID, a)
@@ -81,11 +66,11 @@ func toolError(err error) session.Output {
 	return session.Output{Outcome: transcript.OutcomeError, Text: "error: " + err.Error()}
 }
 
-func (t *Tool) carry(ctx context.Context, call string, a toolArgs) (string, error) {
+func (t *Tool) carry(ctx context.Context, call string, a workflowtool.Args) (string, error) {
 	switch a.Action {
-	case "list":
+	case workflowtool.List:
 		return t.list()
-	case "update":
+	case workflowtool.Update:
 		return t.update(ctx, a)
 	}
 	runs, err := t.Runs(ctx)
@@ -93,17 +78,17 @@ func (t *Tool) carry(ctx context.Context, call string, a toolArgs) (string, erro
 		return "", err
 	}
 	switch a.Action {
-	case "start":
+	case workflowtool.Start:
 		return t.start(ctx, runs, call, a)
-	case "status":
+	case workflowtool.Status:
 		return t.status(ctx, runs, a)
-	case "pause":
+	case workflowtool.Pause:
 		return t.steer(ctx, runs, a, flow.Pause{By: t.who()})
-	case "resume":
+	case workflowtool.Resume:
 		return t.steer(ctx, runs, a, flow.Resume{By: t.who()})
-	case "cancel":
+	case workflowtool.Cancel:
 		return t.steer(ctx, runs, a, flow.Cancel{By: t.who()})
-	case "answer":
+	case workflowtool.Answer:
 		return t.answer(ctx, runs, call, a)
 	}
 	return "", fmt.Errorf("there is no action %q", a.Action)
@@ -114,7 +99,7 @@ func (t *Tool) who() string { return "model:" + t.Here.ID }
 
 // submit hands in the output of the open step. The session keeps it as a fact
 // of the call's result, which is on disk before anybody acts on it.
-func (t *Tool) submit(ctx context.Context, a toolArgs) session.Output {
+func (t *Tool) submit(ctx context.Context, a workflowtool.Args) session.Output {
 	if a.Attempt == "" {
 		a.Attempt = t.attempt()
 	}
@@ -144,17 +129,18 @@ func (t *Tool) attempt() (id string) {
 	return id
 }
 
-func (t *Tool) update(ctx context.Context, a toolArgs) (string, error) {
+func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) {
 	if a.Attempt == "" {
 		a.Attempt = t.attempt()
 	}
 	switch {
 	case a.Attempt == "":
 		return "", errors.New("no step of a workflow is open here, so nothing can be updated")
-	case a.Type == "" || a.Key == "" || len(a.Data) == 0:
-		return "", errors.New("update needs type, key and data")
+	case a.Update == nil:
+		return "", errors.New("update needs update, with type and data")
 	}
-	if err := t.Steps.Publish(ctx, a.Attempt, workflow.Update{Type: a.Type, Key: a.Key, Data: a.Data}); err != nil {
+	u := workflow.Update{Type: a.Update.Type, Key: cmp.Or(a.Update.Key, "step"), Data: a.Update.Data}
+	if err := t.Steps.Publish(ctx, a.Attempt, u); err != nil {
 		return "", err
 	}
 	return "Stored.", nil
@@ -174,20 +160,13 @@ func (t *Tool) list() (string, error) {
 
 // start begins a run whose session of origin is this one. The run's id follows
 // from the call, so that a call that is carried out twice starts one run.
-func (t *Tool) start(ctx context.Context, runs *Runs, call string, a toolArgs) (string, error) {
+func (t *Tool) start(ctx context.Context, runs *Runs, call string, a workflowtool.Args) (string, error) {
 	offer, err := t.offer(a.Workflow)
 	if err != nil {
 		return "", err
 	}
 	input := a.Input
-	switch {
-	case a.Task != "" && len(a.Input) > 0:
-		return "", errors.New("give task or input, not both")
-	case a.Task != "":
-		if input, err = json.Marshal(map[string]string{"task": a.Task}); err != nil {
-			return "", err
-		}
-	case len(input) == 0:
+	if len(input) == 0 {
 		input = workflow.JSON("{}")
 	}
 	id, err := runs.Start(ctx, Request{ID: DerivedID(t.Here.ID, call), Definition: offer.Definition, Source: offer.Source,
@@ -264,7 +243,7 @@ func (t *Tool) ours(ctx context.Context, runs *Runs) ([]store.Info, error) {
 	return slices.DeleteFunc(all, func(i store.Info) bool { return i.Session != t.Here.ID }), err
 }
 
-func (t *Tool) status(ctx context.Context, runs *Runs, a toolArgs) (string, error) {
+func (t *Tool) status(ctx context.Context, runs *Runs, a workflowtool.Args) (string, error) {
 	if a.Run != "" {
 		i, err := t.mine(ctx, runs, a.Run)
 		if err != nil {
@@ -341,7 +320,7 @@ func short(s string) string {
 	return s[:n] + fmt.Sprintf("… [%d more bytes]", len(s)-n)
 }
 
-func (t *Tool) steer(ctx context.Context, runs *Runs, a toolArgs, ev flow.Event) (string, error) {
+func (t *Tool) steer(ctx context.Context, runs *Runs, a workflowtool.Args, ev flow.Event) (string, error) {
 	i, err := t.mine(ctx, runs, a.Run)
 	if err != nil {
 		return "", err
@@ -360,7 +339,7 @@ func (t *Tool) steer(ctx context.Context, runs *Runs, a toolArgs, ev flow.Event)
 
 // answer gives a checkpoint its answer. flow refuses it for a decision that is
 // a person's.
-func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a toolArgs) (string, error) {
+func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a workflowtool.Args) (string, error) {
 	i, err := t.mine(ctx, runs, a.Run)
 	if err != nil {
 		return "", err
@@ -376,8 +355,14 @@ func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a toolArgs) 
 	if run.Open != nil {
 		decision = run.Open.Decision
 	}
+	value := bytes.TrimSpace(a.Input)
+	if len(value) == 0 && a.Choice == "" && a.Text != "" {
+		if value, err = json.Marshal(a.Text); err != nil {
+			return "", err
+		}
+	}
 	a.Run = i.ID
-	return t.steer(ctx, runs, a, flow.Answer{Decision: decision, Choice: a.Choice, Text: a.Text, Value: bytes.TrimSpace(a.Value),
+	return t.steer(ctx, runs, a, flow.Answer{Decision: decision, Choice: a.Choice, Text: a.Text, Value: value,
 		By: t.who(), Key: call, Model: true})
 }
 

@@ -42,7 +42,13 @@ func EventOf(p agent.Published) wire.Event {
 		e.Outcome, e.Text, e.Details, e.Denied = string(r.Outcome), r.Text, r.Details, r.Denied
 	}
 	if s := p.Settle; s != nil {
-		e.Reason, e.Detail, e.More, e.Adopted = string(s.Reason), s.Detail, s.More, s.Adopted
+		e.Reason, e.Detail, e.More, e.Adopted, e.Attempt = string(s.Reason), s.Detail, s.More, s.Adopted, s.Attempt
+	}
+	if st := p.Step; st != nil {
+		e.Step = StepOf(st)
+	}
+	if p.Type == session.Withdrawn {
+		e.Reason = p.Why
 	}
 	if p.Ask != nil {
 		a := askedOf(e.Entry, p.Ask, p.Args)
@@ -72,6 +78,11 @@ func EventOf(p agent.Published) wire.Event {
 		e.Error = &wire.Error{Code: f.Code, Class: string(f.Class), Status: f.Status, Message: f.Message, RetryAt: f.NotBefore}
 	}
 	return e
+}
+
+// StepOf maps the step of a prompt to its wire form.
+func StepOf(s *transcript.Step) *wire.Step {
+	return &wire.Step{Run: s.Run, Workflow: s.Workflow, Node: s.Node, Attempt: s.Attempt, Kind: s.Kind, Completion: s.Completion}
 }
 
 // askedOf maps an ask to its wire form; id is that of its entry.

@@ -90,6 +90,9 @@ func (s *State) approvalFault(b *transcript.Approval) string {
 }
 
 func (s *State) deliverFault(id transcript.ID, b *transcript.Deliver) string {
+	if st := s.stepOf(b.Arrivals); st != nil && (len(b.Arrivals) > 1 || s.Run != nil) && !mutant("StepInCompany") {
+		return "the prompt of attempt " + quote(st.Attempt) + " begins a run, and alone"
+	}
 	switch {
 	case s.Run == nil && !b.Run.IsZero():
 		return "it belongs to run " + b.Run.String() + ", and there is no run"

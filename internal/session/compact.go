@@ -32,7 +32,7 @@ func (s *State) compactCall() *CompactCall {
 	pinned, shortened := s.pins(c.Plan, cut)
 	for _, p := range append(pinned, shortened...) {
 		if p.File != "" {
-			c.Files = append(c.Files, File{p.File, s.textOf(p.Arrival)})
+			c.Files = append(c.Files, File{p.File, s.wordsOf(p.Arrival).Text})
 		}
 	}
 	return c
@@ -202,7 +202,7 @@ func (s *State) pins(plan *transcript.Compaction, cut int) (pinned, shortened []
 		}
 	}
 	for _, id := range plan.Shorten {
-		shortened = append(shortened, pin(Said{Arrival: id, Text: s.textOf(id)}, plan.Pin))
+		shortened = append(shortened, pin(s.wordsOf(id), plan.Pin))
 	}
 	return pinned, shortened
 }
@@ -210,7 +210,7 @@ func (s *State) pins(plan *transcript.Compaction, cut int) (pinned, shortened []
 // pin keeps words whole, or head and tail of them with the name of the file
 // that has the whole.
 func pin(r Said, most int) transcript.Pin {
-	p := transcript.Pin{Arrival: r.Arrival, Bytes: len(r.Text), Text: r.Text}
+	p := transcript.Pin{Arrival: r.Arrival, Step: r.Step, Bytes: len(r.Text), Text: r.Text}
 	if len(r.Text) <= most {
 		return p
 	}
@@ -221,19 +221,23 @@ func pin(r Said, most int) transcript.Pin {
 	return p
 }
 
-// textOf is what an arrival says, as far as the context or the request has it.
-func (s *State) textOf(arrival transcript.ID) string {
+// wordsOf is what an arrival says, as far as the context or the request has it.
+func (s *State) wordsOf(arrival transcript.ID) Said {
 	for _, r := range s.Mem.Request {
 		if r.Arrival == arrival {
-			return r.Text
+			return r
 		}
 	}
 	for _, it := range s.Ctx {
-		if it.From == arrival {
-			return transcript.TextOf(it.Msg.Parts)
+		if it.From != arrival {
+			continue
 		}
+		if it.Prompt != nil {
+			return *it.Prompt
+		}
+		return Said{Arrival: arrival, Text: transcript.TextOf(it.Msg.Parts)}
 	}
-	return ""
+	return Said{Arrival: arrival}
 }
 
 // maxFiles is how many files a block lists of each kind.
@@ -288,7 +292,7 @@ func (s *State) squeezed(owner transcript.ID, c *transcript.Compact, cut int) []
 	for _, p := range c.Shortened {
 		for i := range ctx {
 			if ctx[i].From == p.Arrival {
-				m := transcript.Shortened(p)
+				m := transcript.PinMessage(p, s.Header.Mark)
 				ctx[i].Msg, ctx[i].Size, ctx[i].Short = m, sizeOf(m), true
 			}
 		}
@@ -313,10 +317,7 @@ func (s *State) applyCompact(id transcript.ID, c *transcript.Compact) {
 	s.Known, s.KnownAt = 0, 0
 	m := &s.Mem
 	m.Block, m.Covers, m.Summary, m.Read, m.Changed = block, c.Covers, c.Summary, c.Read, c.Changed
-	m.Pins = nil
-	for _, p := range c.Pinned {
-		m.Pins = append(m.Pins, p.Text)
-	}
+	m.Pins = c.Pinned
 	m.Fails, m.Failed, m.Overflow = 0, "", false
 	m.Broken = m.Broken || !s.Sent.empty()
 	s.compactionEnds(c.Command, c.Asked, c.Usage)

@@ -142,7 +142,11 @@ func (s *State) sayings(cut int) []saying {
 		out = append(out, saying{"earlier_summary", "", s.Mem.Summary, 64_000})
 	}
 	for _, p := range s.Mem.Pins {
-		out = append(out, from("user", p, 8_000))
+		who := "user"
+		if p.Step != nil {
+			who = "harness"
+		}
+		out = append(out, from(who, s.unmarked(p.Text), 8_000))
 	}
 	for _, it := range s.Ctx[s.Mem.Block:cut] {
 		if it.Fixed {

@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 //	asked                                     show the compaction's request
 //	BIGn stands for n bytes of text
 //	tool N ok|error TEXT                      the N-th call of the batch ends
-//	abort · resume · tick D                   D passes
+//	abort [ATTEMPT CAUSE] · resume [ATTEMPT] · tick D   D passes
 //	crash [N] [WHY]                           the process dies; N entries of the last commit survive; reopened
 //	request · state · updates                 show the next request, the state, the last commit's updates
 //	date D · agents TEXT · catalog TEXT       the session facts from now on
@@ -255,9 +255,12 @@ func (c *conversation) event(verb, rest string) Event {
 		}
 		return Approves{Ask: id, Choice: transcript.Choice(choice), By: "user", Reason: reason}
 	case "abort":
+		if a != "" {
+			return Aborts{By: "workflow", Attempt: a, Cause: b}
+		}
 		return Aborts{By: "user"}
 	case "resume":
-		return Resumes{By: "user"}
+		return Resumes{By: "user", Attempt: a}
 	case "tick":
 		d, err := time.ParseDuration(rest)
 		if err != nil {

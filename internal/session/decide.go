@@ -91,6 +91,8 @@ func (c *commit) first(ev Event) {
 		c.arrives(ev)
 	case Prompts:
 		c.prompts(ev)
+	case Tells:
+		c.tells(ev)
 	case Resumes:
 		c.resumes(ev)
 	case Aborts:
@@ -132,7 +134,7 @@ func (c *commit) arrives(ev Arrives) {
 // person's words are never trusted, and an injection is what its kind says.
 func badArrival(a transcript.Arrive) string {
 	switch {
-	case a.Nudge || a.Step != nil:
+	case a.Nudge || a.Step != nil || a.Run+a.Say != "":
 		return "only the core itself writes such an arrival"
 	case strings.HasPrefix(a.AID, nudgePrefix):
 		return "ids that begin with " + nudgePrefix + " are the session's own"
@@ -180,8 +182,12 @@ func (c *commit) resumes(ev Resumes) {
 	if c.deposit() {
 		return
 	}
-	if !c.Next.Interrupted() || !c.Next.runOf(ev.Attempt) {
+	if !c.Next.Interrupted() {
 		c.Reply.Err = &Refusal{"not_interrupted", "no run is interrupted"}
+		return
+	}
+	if !c.Next.runOf(ev.Attempt) {
+		c.Reply.Err = c.Next.otherAttempt(ev.Attempt)
 		return
 	}
 	c.add(&transcript.Resume{Run: c.Next.Run.ID, By: ev.By})
@@ -198,21 +204,42 @@ func (c *commit) deposit() bool {
 }
 
 func (c *commit) aborts(ev Aborts) {
-	if s := c.Next; s.compacting() && (s.Run == nil || s.Why == transcript.OpenCompact) {
+	if why := badAbort(ev); why != "" {
+		c.Reply.Err = &Refusal{"bad_abort", why}
+		return
+	}
+	if s := c.Next; ev.Attempt == "" && s.compacting() && (s.Run == nil || s.Why == transcript.OpenCompact) {
 		c.add(s.compactFailure(transcript.CompactAborted, "stopped by "+ev.By, nil))
 		return
 	}
 	if c.deposit() {
 		return
 	}
-	if r := c.Next.Run; r == nil || !c.Next.runOf(ev.Attempt) || r.Abort != nil && !(c.Next.Interrupted() && r.Abort.ID.Epoch <= r.Epoch) {
-		c.Reply.Err = &Refusal{"nothing_to_abort", "no run to abort"}
+	if c.withdraws(ev) {
+		return
+	}
+	if c.Reply.Err = c.Next.unabortable(ev.Attempt); c.Reply.Err != nil {
 		return
 	}
 	if mutant("AbortNotStored") {
 		return
 	}
 	c.add(&transcript.Abort{By: ev.By, Why: ev.Why, Cause: ev.Cause})
+}
+
+// unabortable says why there is no run that can be aborted, or nil. A run that
+// was being aborted when its owner went can be aborted once more.
+func (s *State) unabortable(attempt string) *Refusal {
+	r := s.Run
+	switch {
+	case r != nil && !s.runOf(attempt):
+		return s.otherAttempt(attempt)
+	case r == nil || r.Abort != nil && !(s.Interrupted() && r.Abort.ID.Epoch <= r.Epoch):
+		return &Refusal{"nothing_to_abort", "no run to abort"}
+	case s.answeredStep() && !mutant("AnsweredStepAborted"):
+		return &Refusal{"answered", "the step has its answer; a resume settles it"}
+	}
+	return nil
 }
 
 func (c *commit) modelDone(ev ModelDone) {

@@ -32,7 +32,9 @@ type Arrives struct{ transcript.Arrive }
 type Resumes struct{ By, Attempt string }
 
 // Aborts: someone asks that the run stops. Attempt, unless "", is the workflow
-// step that it must belong to, and Cause why the workflow ends it.
+// step that it must belong to, and Cause, one of transcript's, why the workflow
+// ends it: then no hold is left. A prompt of the attempt that waits is
+// withdrawn.
 type Aborts struct{ By, Why, Attempt, Cause string }
 
 // Approves: a person answers an open ask. An answer to what isn't open (any

@@ -174,17 +174,23 @@ func Apply(s *State, e transcript.Entry) {
 	case *transcript.Open:
 		s.Epoch, s.Why = b.Segment, b.Why
 		s.forget()
+		s.leaveSteps(e.ID)
 		s.applyRepair(b)
 	case *transcript.Session:
 		s.Header, s.Model = *b, b.Model
 		s.activate(b.Preloaded)
 	case *transcript.Label:
 		s.Label = b.Text
+	case *transcript.Withdraw:
+		s.applyWithdraw(b)
 	case *transcript.Leaf:
 		s.Generation++
 		s.moved = s.requested
 	case *transcript.Arrive:
 		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
+		if b.Human {
+			s.Spoke = e.Time
+		}
 		if mutant("ShownAtArrival") {
 			s.show(e.ID, transcript.ArrivalMessages(b, s.Header.Mark)...)
 		}
@@ -279,6 +285,11 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 		if s.Run.Step = s.stepOf(d.Arrivals); s.Run.Step == nil {
 			s.Hold = Hold{}
 			s.Run.Step, s.yields = s.yields, nil
+		} else if mutant("StepLiftsHold") {
+			s.Hold = Hold{}
+		}
+		if mutant("ReplyLeavesStep") && s.stepOf(d.Arrivals) == nil {
+			s.Run.Step = nil
 		}
 		if !mutant("FailsCarriedOver") {
 			s.Fails, s.LastFail = 0, nil
@@ -292,14 +303,17 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 		s.show(e.ID, transcript.EarlyNote(s.Header.Mark))
 	}
 	arrivals := s.take(d.Arrivals)
-	if s.Run.Step != nil {
-		s.stepDelivered(e.ID)
+	if s.Run.Step != nil { // a prompt among them opens a scope below
+		s.stepGoesOn(e.ID)
 	}
 	s.said(e.ID, begins, arrivals)
 	s.begins(fresh, arrivals)
 	for _, a := range arrivals {
 		if a.Nudge {
 			s.Run.Nudges++
+		}
+		if a.Human && a.ID.Seq > s.Hold.Seq && !mutant("WordsInStepLeaveHold") {
+			s.Hold = Hold{} // also in a step's run that goes on beside it
 		}
 		if a.Step != nil {
 			s.steps.prompted(*a.Step, e.ID)
@@ -312,9 +326,18 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			continue
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
-		if a.Human || a.Class == transcript.ClassStep {
-			s.Ctx[len(s.Ctx)-1].From = a.ID
-		}
+		s.from(e.ID, a)
+	}
+}
+
+// from notes whose words the newest message is, if they may have to be kept.
+func (s *State) from(delivery transcript.ID, a Arrival) {
+	it := &s.Ctx[len(s.Ctx)-1]
+	if a.Human || a.Step != nil {
+		it.From = a.ID
+	}
+	if a.Step != nil {
+		it.Prompt = &Said{delivery, a.ID, a.Text, a.Step}
 	}
 }
 
@@ -355,21 +378,12 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 		return
 	}
 	s.Turn, s.InTurn = ModelStopped, false
-	r.Answer = id
+	r.Answer, r.Plain = id, transcript.TextOf(a.Parts)
 }
 
 func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	r := s.Run
-	cause := transcript.CauseEscape
-	if r.Abort != nil && r.Abort.Cause != "" {
-		cause = r.Abort.Cause
-	}
-	if r.Step != nil {
-		s.stepSettled(id, b, cause)
-		if b.Reason == transcript.Yield && !r.Step.Assistant() {
-			s.yields = r.Step
-		}
-	}
+	s.stepSettled(id, r, b)
 	r.Reason, r.Detail, r.Settled = b.Reason, b.Detail, id
 	s.Last, s.Run, s.Req, s.InTurn = r, nil, transcript.ID{}, false
 	if mutant("HoldForgotten:" + string(b.Reason)) {
@@ -383,7 +397,7 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 		if r.Abort == nil {
 			panic(broken("settled as aborted without an abort"))
 		}
-		if cause != transcript.CauseEscape {
+		if r.Abort.Cause != "" && !mutant("WorkflowAbortHolds") {
 			return // the workflow ended its step; nobody wanted the session to stop
 		}
 		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}

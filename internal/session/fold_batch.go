@@ -34,6 +34,7 @@ func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	if b.Misfit {
 		s.Run.Misfits++
 	}
+	s.submitted(c.Name, b)
 	s.applyProtocol(b)
 	if s.open() == 0 {
 		s.endBatch(id)
@@ -45,9 +46,6 @@ func (s *State) applyProtocol(b *transcript.Result) {
 	if b.Tasks != nil {
 		s.followTasks(s.Tasks.Items, b.Tasks.Items)
 		s.Tasks = *b.Tasks
-	}
-	if b.Submitted != nil && s.Run.Step != nil && s.Run.Step.Attempt == b.Submitted.Attempt {
-		s.steps.change(func(a *Attempt) { a.Submitted = b.Submitted.Output })
 	}
 	s.Run.Unfinished = s.Run.Unfinished || b.Unfinished
 	s.Run.Misnamed = s.Run.Misnamed || b.Misnamed

@@ -152,9 +152,13 @@ func (s *State) land(e transcript.Entry, run transcript.ID, inside bool) {
 		s.show(e.ID, transcript.GapNote(s.Header.Mark))
 	}
 	for _, a := range s.take(g.arrivals) {
-		if !s.lost[a.ID] {
-			s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
+		if s.lost[a.ID] {
+			continue
 		}
+		if a.Step != nil {
+			s.promptedInGap(e.ID, a.Step)
+		}
+		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
 	}
 }
 
@@ -178,11 +182,23 @@ func (s *State) takeUp(e transcript.Entry, id transcript.ID) {
 	s.Run.Epoch = max(s.Run.Epoch, e.ID.Epoch)
 }
 
+// promptedInGap: the delivery of a step's prompt is lost. The run behind the gap
+// is the step's, or the step's run is lost as a whole.
+func (s *State) promptedInGap(node transcript.ID, step *transcript.Step) {
+	s.steps.prompted(*step, node)
+	if s.Run != nil {
+		s.Run.Step = step
+		return
+	}
+	s.stepLost(&Run{Step: step, Reason: transcript.Interrupted, Detail: "its run is lost"})
+}
+
 // leaveRun ends a run whose settle is lost.
 func (s *State) leaveRun() {
 	if s.Run == nil {
 		return
 	}
 	s.Run.Reason, s.Run.Detail = transcript.Interrupted, "its end is lost"
+	s.stepLost(s.Run)
 	s.Last, s.Run, s.Req, s.InTurn = s.Run, nil, transcript.ID{}, false
 }

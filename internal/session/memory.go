@@ -14,7 +14,7 @@ type Memory struct {
 	Block   int                // leading messages of Ctx that are a compaction's block
 	Covers  []transcript.Range // the messages that the summaries stand for
 	Summary string             // newest
-	Pins    []string           // words pinned in the block
+	Pins    []transcript.Pin   // words pinned in the block
 	Read    []string           // files, as the newest compaction lists them
 	Changed []string           //
 
@@ -42,6 +42,7 @@ type Owned struct {
 type Said struct {
 	Delivery, Arrival transcript.ID
 	Text              string
+	Step              *transcript.Step // it is the prompt of a workflow's step
 }
 
 func newMemory() Memory {
@@ -85,7 +86,7 @@ func (s *State) said(delivery transcript.ID, begins bool, arrivals []Arrival) {
 	for _, a := range arrivals {
 		begins = begins || prompt(a)
 		if a.Human || a.Class == transcript.ClassStep {
-			words = append(words, Said{delivery, a.ID, a.Text})
+			words = append(words, Said{delivery, a.ID, a.Text, a.Step})
 		}
 	}
 	m := &s.Mem

@@ -64,11 +64,11 @@ func (s *State) late(env Env) bool {
 
 // planStart: no run.
 func planStart(s *State, env Env) []transcript.Body {
-	if a, ok := s.stepWaits(); ok && !s.spoken() {
+	if a, ok := s.stepWaits(); ok && (!s.spoken() || mutant("StepBeforePeople")) {
 		if f := dueFacts(s, env.Facts); f != nil && !mutant("FactsMissing") {
 			return one(f)
 		}
-		return one(&transcript.Deliver{Arrivals: []transcript.ID{a.ID}})
+		return one(&transcript.Deliver{Arrivals: s.alone(a)})
 	}
 	if !s.starts() {
 		return planWish(s, env)
@@ -89,12 +89,16 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 		return wish
 	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
+	spoken = spoken || s.nextStep()
 	abort := s.Run.Abort
 	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
 		return nil
 	}
 	why := transcript.Interrupted
-	if abort != nil {
+	switch {
+	case s.answeredStep() && !mutant("AnsweredStepInterrupted"):
+		why = transcript.Done // what people have seen is the step's output
+	case abort != nil:
 		why = transcript.Aborted
 	}
 	if c := s.firstOpen(); c != nil {
@@ -108,7 +112,7 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 
 // planBatchEnded: every result of the batch says terminate.
 func planBatchEnded(s *State) []transcript.Body {
-	if s.waits(human) && !mutant("EarlyWordsHeld") {
+	if s.spoken() && !mutant("EarlyWordsHeld") {
 		return one(&transcript.Deliver{Run: s.Run.ID, Early: true, Arrivals: s.pick(func(a Arrival) bool {
 			return steer(a) || prompt(a) || a.Human
 		})})
@@ -116,21 +120,23 @@ func planBatchEnded(s *State) []transcript.Body {
 	return one(s.settle(transcript.Yield, ""))
 }
 
-// planStopped: the model answered without calls.
+// planStopped: the model answered without calls. In a step that runs beside a
+// hold, what is held stays so until a person speaks.
 func planStopped(s *State, env Env) []transcript.Body {
 	r := s.Run
+	free := s.Hold.Reason == "" || s.spoken() || mutant("HeldQueueJoinsStep")
 	switch {
 	case s.stopped == llm.StopLength:
 		return one(s.settle(transcript.Length, ""))
 	case s.stopped == llm.StopContent:
 		return one(s.settle(transcript.ContentFilter, ""))
-	case s.waits(steer) && (!r.Step.Assistant() || s.waits(func(a Arrival) bool { return steer(a) && a.Human })):
+	case free && s.waits(steer) && (!r.Step.Assistant() || s.personSteers()):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
-	case r.Step.Assistant():
+	case r.Step.Assistant() && !mutant("QueueJoinsAnsweredStep"):
 		return one(s.settle(transcript.Done, ""))
-	case s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
+	case free && s.waits(func(a Arrival) bool { return follow(a) || prompt(a) }) && !mutant("StopIgnoresQueue"):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(func(a Arrival) bool { return follow(a) || prompt(a) })})
-	case r.Step != nil:
+	case r.Step != nil && !mutant("StepNudged"):
 		return one(s.settle(transcript.Done, ""))
 	case s.working() && (r.Nudges < maxNudges || mutant("NudgesWithoutEnd") && r.Nudges < 9):
 		return one(r.nudge(nudgeText))
@@ -188,7 +194,7 @@ func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled
 	}
 	b := &transcript.Settled{Run: s.Run.ID, Reason: why, Detail: detail, Answer: s.Run.Answer}
 	b.Adopted = !mutant("AdoptedUnsaid") && !b.Answer.IsZero() && b.Answer.Epoch != s.Epoch && why == transcript.Done
-	if s.Run.Step != nil {
+	if s.Run.Step != nil && !mutant("AttemptUnsaid") {
 		b.Attempt = s.Run.Step.Attempt
 	}
 	after := s.fork()
@@ -197,15 +203,9 @@ func (s *State) settle(why transcript.Reason, detail string) *transcript.Settled
 	return b
 }
 
-// spoken reports whether words of a person wait that start a run: after a hold
-// those that came since.
-func (s *State) spoken() bool {
-	return s.waits(func(a Arrival) bool { return a.Human && (s.Hold.Reason == "" || a.ID.Seq > s.Hold.Seq) })
-}
-
 // starts reports whether a state without a run has something to start one
-// (I9): a person's words always, and alone if the session is held; a
-// follow-up; a steer while a task is in progress.
+// (I9): a person's words always, and alone if the session is held; a step,
+// also beside a hold; a follow-up; a steer while a task is in progress.
 func (s *State) starts() bool {
 	if _, ok := s.stepWaits(); ok {
 		return true

@@ -88,12 +88,12 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if s.stopped == llm.StopContent && !mutant("CutCallRuns") {
 		return refuse(c, "the provider withheld a part of the answer, so this call was not run.")
 	}
+	if r := s.inStep(c); r != nil {
+		return r
+	}
 	args, err := env.Tools.check(c.Call)
 	if err != nil && !mutant("BadCallRuns") {
 		return refuse(c, err.Error())
-	}
-	if r := s.inStep(c); r != nil {
-		return r
 	}
 	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) && !mutant("YieldBesideCalls") {
 		return refuse(c, "message_user with blockOnUser true must be called alone. Nothing was delivered. Call it again by itself.")

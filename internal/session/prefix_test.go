@@ -32,6 +32,11 @@ func TestI1_EachKindIsDefinedOnce(t *testing.T) {
 			t.Errorf("the root prompt defines %s %d times", k.Kind, n)
 		}
 	}
+	for _, kind := range []string{WorkflowStep, WorkflowNote, WorkflowResult} { // the harness's alone
+		if n := strings.Count(rootPrompt(), "- `"+kind+"`: "); n != 1 {
+			t.Errorf("the root prompt defines %s %d times", kind, n)
+		}
+	}
 	want := map[string]string{"system_note": "next", "system_guidance": "steer", "system_update": "steer", "client_view": "next",
 		"artifact_update": "steer", "workspace_update": "steer", "background_result": "follow"}
 	got := map[string]string{}

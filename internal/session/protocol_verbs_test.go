@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -15,7 +16,16 @@ import (
 //	require SKILL REGEXP              requests that match need the skill
 //	update ID REF FROM TO TEXT        an artifact_update
 //	saw N PATH REV                    the N-th call of the batch ends and has told the revision
-//	stepprompt ID TEXT                a workflow step's prompt begins a run (as the host will write it)
+//	note ID TEXT · turn ID TEXT · result ID RUN AGO SAY ;; TEXT   a workflow run tells its session something
+//	steps RUN ATTEMPT TEXT            a step's prompt of a run arrives
+//	stepprompt ATTEMPT TEXT           a workflow asks for a step that submits
+//	answerstep ATTEMPT TEXT           one that completes with the model's answer
+//	remind · goon ATTEMPT TEXT        the same with kind reminder, resume; the completion is the attempt's
+//	submits N ATTEMPT JSON            the N-th call of the batch, a workflow call, ends with an accepted submission
+//	flowtool                          the session has the tool workflow
+//	attempt ATTEMPT                   show what the branch has of it
+//	fork                              the session is copied, and an owner opens the copy
+//	gap ENTRY AFTER RUN [ARRIVAL …]   a repair joins ENTRY, of the run, to AFTER; the deliveries of the arrivals are lost
 //	rewind ENTRY                      somebody goes back to an entry, and another owner opens the session
 //	checklists · messages             show the checklists; the newest commit's messages to the user with their deviations
 //	results                           show the texts of the newest commit's results
@@ -45,8 +55,13 @@ func (c *conversation) protocolVerb(verb, rest string) (out string, known bool) 
 		n, path, rev := threeWords(rest)
 		return c.decide(ToolDone{Call: c.s.Calls[n-1].ID, Epoch: c.s.Epoch,
 			Output: transcript.Output{Outcome: transcript.OutcomeOK, Text: "done", Seen: map[string]string{path: rev}}}), true
-	case "stepprompt":
-		return c.stepPrompt(rest), true
+	case "note", "turn", "result":
+		return c.decide(c.tells(verb, rest)), true
+	case "steps":
+		w := strings.SplitN(rest, " ", 3)
+		return c.decide(Prompts{transcript.Step{Run: w[0], Attempt: w[1], Kind: transcript.StepPrompt, Completion: transcript.CompleteSubmit}, w[2]}), true
+	case "stepprompt", "answerstep", "remind", "goon", "submits", "attempt", "fork", "gap", "flowtool":
+		return c.stepVerb(verb, rest), true
 	case "rewind":
 		return c.rewind(rest), true
 	case "checklists":
@@ -120,10 +135,22 @@ func (c *conversation) loadSkill(n int) Event {
 	return ToolDone{Call: call.ID, Epoch: c.s.Epoch, Output: out}
 }
 
-// stepPrompt is a workflow's prompt for a submit step.
-func (c *conversation) stepPrompt(rest string) string {
-	attempt, text, _ := strings.Cut(rest, " ")
-	return c.decide(Prompts{transcript.Step{Attempt: attempt, Kind: transcript.StepPrompt, Completion: transcript.CompleteSubmit}, text})
+// tells is what a workflow run tells its session.
+func (c *conversation) tells(verb, rest string) Event {
+	id, text, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "note":
+		return Tells{ID: id, Kind: WorkflowNote, Run: "r", Workflow: "w", Node: "a/b", Text: text}
+	case "turn":
+		return Tells{ID: id, Kind: BackgroundResult, Run: "r", Workflow: "w", Text: text}
+	}
+	w := strings.SplitN(text, " ", 3)
+	ago, err := time.ParseDuration(w[1])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	say, result, _ := strings.Cut(w[2], " ;; ")
+	return Tells{ID: id, Kind: WorkflowResult, Run: w[0], Workflow: "w", Say: say, Text: result, Since: c.env.Now.Add(-ago)}
 }
 
 // node stores an entry of the present owner.

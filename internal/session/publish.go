@@ -19,8 +19,9 @@ type Update struct {
 	Tool   string
 	Args   string // exact argument text
 	Role   llm.Role
-	Inject string // injection kind
-	From   string // who sent an arrival, as far as that was told
+	Inject string           // injection kind
+	Step   *transcript.Step // of a step's prompt
+	From   string           // who sent an arrival, as far as that was told
 	Parts  []llm.Part
 	Stop   llm.Stop
 	Usage  llm.Usage
@@ -31,6 +32,7 @@ type Update struct {
 	Skill  *transcript.SkillFact
 	Msg    *transcript.UserMessage
 	By     string
+	Why    string // of withdrawn: the cause
 	Ask    *transcript.Ask
 	Answer *transcript.Approval
 	At     time.Time
@@ -73,6 +75,7 @@ const (
 	ModelChanged     = "model_change"          // Change: another model answers
 	Compaction       = "compaction"            // Squeeze: the context is being compacted, or that ended
 	Queued           = "queued"                // Role user or Inject, Parts: an arrival waits
+	Withdrawn        = "withdrawn"             // Step, By, Why: a step's prompt waits no longer
 	ToolUpdate       = "tool_execution_update" // provisional: Call, Parts (text so far)
 	MessageUpdate    = "message_update"        // provisional: a fragment of the answer
 )
@@ -88,7 +91,9 @@ func updates(s *State, e transcript.Entry) []Update {
 		if s.told(Arrival{e.ID, *b}) || b.Class == transcript.ClassCommand {
 			break // it never waits, or its compaction tells
 		}
-		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, From: b.From, Parts: textParts(b.Text)})
+		p.add(Update{Type: Queued, Role: roleOf(b), Inject: b.Inject, Step: b.Step, From: b.From, Parts: textParts(b.Text)})
+	case *transcript.Withdraw:
+		p.withdraw(b)
 	case *transcript.Deliver:
 		p.deliver(b)
 	case *transcript.Resume:
@@ -160,10 +165,19 @@ func (p *publisher) deliver(b *transcript.Deliver) {
 	for _, id := range b.Arrivals {
 		a := p.s.waiting(id)
 		if a.Inject != "" {
-			p.add(Update{Type: Injected, Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
+			p.add(Update{Type: Injected, Inject: a.Inject, Step: a.Step, From: a.From, Parts: textParts(a.Text)})
 		}
-		p.add(Update{Type: MessageStart, Role: roleOf(&a.Arrive), Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
-		p.add(Update{Type: MessageEnd, Role: roleOf(&a.Arrive), Inject: a.Inject, From: a.From, Parts: textParts(a.Text)})
+		p.add(Update{Type: MessageStart, Role: roleOf(&a.Arrive), Inject: a.Inject, Step: a.Step, From: a.From, Parts: textParts(a.Text)})
+		p.add(Update{Type: MessageEnd, Role: roleOf(&a.Arrive), Inject: a.Inject, Step: a.Step, From: a.From, Parts: textParts(a.Text)})
+	}
+}
+
+// withdraw tells of each prompt that its workflow took back.
+func (p *publisher) withdraw(b *transcript.Withdraw) {
+	for _, id := range b.Arrivals {
+		if a := p.s.waiting(id); a.Step != nil {
+			p.add(Update{Type: Withdrawn, Inject: a.Inject, Step: a.Step, By: b.By, Why: b.Cause})
+		}
 	}
 }
 
@@ -195,7 +209,7 @@ func (p *publisher) result(b *transcript.Result) {
 	}
 	if b.Message != nil {
 		typ := Progress
-		if b.Message.Block && !p.s.waits(human) { // words that wait are answered first
+		if b.Message.Block && !p.s.spoken() { // words that wait are answered first
 			typ = Yielded
 		}
 		p.add(Update{Type: typ, Call: c.ID, Msg: b.Message})

@@ -21,6 +21,7 @@ func (s *State) enqueue(a Arrival) {
 	if s.told(a) {
 		return
 	}
+	s.dropResults(a)
 	s.Queue = append(s.Queue, a)
 }
 

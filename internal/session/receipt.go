@@ -1,6 +1,10 @@
 package session
 
-import "github.com/gamma-harness/gamma/internal/transcript"
+import (
+	"slices"
+
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
 
 // ReceiptState says how far an arrival has come.
 type ReceiptState string
@@ -14,6 +18,7 @@ const (
 	ReceiptConsumed   ReceiptState = "consumed"   // Entry is the first answer behind the delivery
 	ReceiptSuperseded ReceiptState = "superseded" // Entry is the newer client_view that replaced it
 	ReceiptTold       ReceiptState = "told"       // Entry is the result that told the model the same revision
+	ReceiptWithdrawn  ReceiptState = "withdrawn"  // Entry took it back: its workflow ended the step
 )
 
 // Receipt tells what became of an arrival.
@@ -56,6 +61,10 @@ func ReceiptOf(entries []transcript.Entry, aid string) (r Receipt, ok bool) {
 				if r.State == ReceiptQueued && update.Ref == path && update.ToRevision == rev {
 					r.State, r.Entry = ReceiptTold, e.ID
 				}
+			}
+		case *transcript.Withdraw:
+			if ok && r.State == ReceiptQueued && slices.Contains(b.Arrivals, r.Arrival) {
+				return Receipt{ReceiptWithdrawn, r.Arrival, e.ID}, true
 			}
 		case *transcript.Deliver:
 			for _, id := range b.Arrivals {

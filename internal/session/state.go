@@ -21,6 +21,7 @@ type State struct {
 
 	Seen       map[string]Arrived // by the caller's id, over all branches
 	Queue      []Arrival          // arrived, not delivered, in arrival order
+	Spoke      time.Time          // when a person's words arrived last
 	Tries      map[string]int     // answers and failures by request kind, over all branches
 	Generation int                // leaf records
 
@@ -101,6 +102,8 @@ type Item struct {
 	From  transcript.ID // the arrival whose words these are, if a person said them
 	Fixed bool          // session facts: their owner restores them
 	Short bool          // only head and tail of the words: a file has the whole
+	// Prompt is what the message was made of, if it is a step's prompt.
+	Prompt *Said
 }
 
 // Run is a run of the agent: from a delivery to settled.
@@ -122,7 +125,8 @@ type Run struct {
 	Misnamed   bool // a message was refused for wrong deviations; none is again
 
 	Answer   transcript.ID // newest plain answer
-	Text     string        // its text
+	Text     string        // newest text that isn't empty, of any answer
+	Plain    string        // exact text of Answer
 	Yield    *transcript.UserMessage
 	Denials  []Denial
 	Reason   transcript.Reason // set when settled

@@ -2,22 +2,16 @@ package session
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 )
 
-// Prompts: a workflow asks for a step. The first prompt of an attempt that the
-// branch has already, and one that waits, are answered as repeated.
-type Prompts struct {
-	transcript.Step
-	Text string
-}
-
-func (Prompts) event() {}
+// A workflow's step is carried out by a run of its own. What follows from its
+// prompt is kept by attempt, along the branch: a prompt opens a scope that its
+// run's settle closes, and a later prompt of the same attempt (a reminder, a
+// resume) opens another one. The newest scope counts.
 
 // StepState says how far an attempt has come on the current branch.
 type StepState string
@@ -36,22 +30,27 @@ const (
 type Attempt struct {
 	transcript.Step // of the newest prompt
 	State           StepState
-	Run             transcript.ID // begun by the newest prompt
+	Run             transcript.ID // of the newest scope
 	First, Last     transcript.ID // of the conversation: the first prompt's delivery, the newest entry
 	Answer          transcript.ID // the newest answer without calls
 	Text            string        // exact visible text of it
 	Called          bool          // the newest answer had calls
-	Submitted       json.RawMessage
-	Reason          transcript.Reason // settled
-	Detail          string
-	Cause           string // of aborted: one of the causes, CauseEscape if a person stopped it
-	Reminders       int    // prompts of these kinds
-	Resumes         int
-	Escapes         int // how often a person stopped it
+	// Answered: Answer is a finished one and stands behind all that was
+	// delivered, so the attempt needs no model call any more.
+	Answered  bool
+	Submitted json.RawMessage // what the workflow accepted, on this branch
+	Reason    transcript.Reason
+	Detail    string
+	Cause     string // why it was ended: one of the causes; CauseEscape also if a person stopped the run
+	Reminders int    // prompts of these kinds
+	Resumes   int
+	Escapes   int // how often a person stopped it
+	// Waits: its run yielded, and a person's next words go on with it.
+	Waits bool
 }
 
-// stepLog is what a branch has of all attempts. Only the newest one changes,
-// and it is replaced as a whole.
+// stepLog is what a branch has of all attempts. Only the newest one changes
+// often; each is replaced as a whole.
 type stepLog struct {
 	newest *Attempt
 	older  map[string]Attempt
@@ -60,12 +59,24 @@ type stepLog struct {
 // Attempt returns what the branch has of an attempt.
 func (s *State) Attempt(id string) Attempt {
 	a, ok := s.steps.find(id)
-	if s.waits(func(q Arrival) bool { return q.Step != nil && q.Step.Attempt == id }) {
+	if s.stepQueued(id) != nil {
 		a.State = StepQueued
 	} else if !ok {
 		a.State = StepAbsent
 	}
+	a.Attempt = id
+	a.Waits = s.Run == nil && s.yields != nil && s.yields.Attempt == id
 	return a
+}
+
+// stepQueued returns the prompt of an attempt that waits, or nil.
+func (s *State) stepQueued(attempt string) *Arrival {
+	for i := range s.Queue {
+		if st := s.Queue[i].Step; st != nil && st.Attempt == attempt {
+			return &s.Queue[i]
+		}
+	}
+	return nil
 }
 
 func (l *stepLog) find(id string) (Attempt, bool) {
@@ -76,133 +87,156 @@ func (l *stepLog) find(id string) (Attempt, bool) {
 	return a, ok
 }
 
-// change replaces the newest attempt by a changed copy.
-func (l *stepLog) change(f func(*Attempt)) {
-	a := *l.newest
+// change replaces an attempt by a changed copy, and makes it the newest.
+func (l *stepLog) change(step transcript.Step, f func(*Attempt)) {
+	a, ok := l.find(step.Attempt)
+	if !ok {
+		a.Step = step
+	}
+	if l.newest != nil && l.newest.Attempt != step.Attempt {
+		older := maps.Clone(l.older)
+		if older == nil {
+			older = map[string]Attempt{}
+		}
+		older[l.newest.Attempt] = *l.newest
+		delete(older, step.Attempt)
+		l.older = older
+	}
 	f(&a)
 	l.newest = &a
 }
 
-// prompted begins a scope of an attempt.
+// prompted begins a scope of an attempt, with the run of this delivery.
 func (l *stepLog) prompted(step transcript.Step, delivery transcript.ID) {
-	a, _ := l.find(step.Attempt)
-	if l.newest != nil && l.newest.Attempt != step.Attempt {
-		l.older = maps.Clone(l.older)
-		if l.older == nil {
-			l.older = map[string]Attempt{}
+	l.change(step, func(a *Attempt) {
+		if a.First.IsZero() {
+			a.First = delivery
 		}
-		l.older[l.newest.Attempt] = *l.newest
-	}
-	if a.First.IsZero() {
-		a.First = delivery
-	}
-	a.Step, a.State, a.Run, a.Last = step, StepPrompted, delivery, delivery
-	a.Answer, a.Text, a.Called, a.Reason, a.Detail, a.Cause = transcript.ID{}, "", false, "", "", ""
-	switch step.Kind {
-	case transcript.StepReminder:
-		a.Reminders++
-	case transcript.StepResume:
-		a.Resumes++
-	}
-	l.newest = &a
+		switch step.Kind {
+		case transcript.StepReminder:
+			a.Reminders++
+		case transcript.StepResume:
+			a.Resumes++
+		}
+		*a = Attempt{Step: step, State: StepPrompted, Run: delivery, First: a.First, Last: delivery,
+			Submitted: a.Submitted, Reminders: a.Reminders, Resumes: a.Resumes, Escapes: a.Escapes}
+	})
 }
 
-// stepDelivered: words came into the step's run, or began it anew after a
-// yield, so its answer is open again.
-func (s *State) stepDelivered(id transcript.ID) {
-	if s.steps.newest != nil && s.steps.newest.Attempt == s.Run.Step.Attempt {
-		s.steps.change(func(a *Attempt) { a.State, a.Run, a.Last, a.Reason = StepPrompted, s.Run.ID, id, "" })
-	}
+// stepGoesOn: words came into the step's run, or began it anew after a yield,
+// so its answer is open again.
+func (s *State) stepGoesOn(delivery transcript.ID) {
+	s.steps.change(*s.Run.Step, func(a *Attempt) {
+		a.State, a.Run, a.Last, a.Answered = StepPrompted, s.Run.ID, delivery, false
+		a.Reason, a.Detail, a.Cause = "", "", ""
+	})
 }
 
 func (s *State) stepAnswered(id transcript.ID, b *transcript.Answer) {
-	s.steps.change(func(a *Attempt) {
+	s.steps.change(*s.Run.Step, func(a *Attempt) {
 		a.Last, a.Called = id, hasCalls(b.Parts)
-		if !a.Called {
-			a.Answer, a.Text = id, transcript.TextOf(b.Parts)
-			if b.Stop == llm.StopEnd {
-				a.State = StepAnswered
+		if a.Called && !mutant("StepTextBesideCalls") {
+			return
+		}
+		a.Answer, a.Text = id, transcript.TextOf(b.Parts)
+		if b.Stop == llm.StopEnd {
+			a.State, a.Answered = StepAnswered, true
+		}
+	})
+}
+
+// stepSettled closes the scope that run r had. Of a step whose prompt is lost
+// the settle tells the attempt.
+func (s *State) stepSettled(id transcript.ID, r *Run, b *transcript.Settled) {
+	step := r.Step
+	switch {
+	case step == nil && b.Attempt == "":
+		return
+	case step == nil:
+		was, _ := s.steps.find(b.Attempt)
+		step = &was.Step
+		step.Attempt = b.Attempt
+		if q := s.stepQueued(b.Attempt); q != nil { // what is lost delivered it
+			s.drop([]transcript.ID{q.ID})
+		}
+	}
+	s.steps.change(*step, func(a *Attempt) {
+		a.State, a.Last, a.Run, a.Reason, a.Detail = StepSettled, id, r.ID, b.Reason, b.Detail
+		if b.Reason == transcript.Done && a.Answer != b.Answer { // the log is repaired
+			a.Answer, a.Text, a.Answered = b.Answer, "", true
+			if b.Answer == r.Answer {
+				a.Text = r.Plain
+			}
+		}
+		if b.Reason == transcript.Aborted && r.Abort != nil {
+			a.Cause = r.Abort.Cause
+			if a.Cause == "" {
+				a.Cause = transcript.CauseEscape
+			}
+			if a.Cause == transcript.CauseEscape {
+				a.Escapes++
 			}
 		}
 	})
+	if b.Reason == transcript.Yield && !step.Assistant() {
+		s.yields = step
+	}
 }
 
-func (s *State) stepSettled(id transcript.ID, b *transcript.Settled, cause string) {
-	s.steps.change(func(a *Attempt) {
-		a.State, a.Last, a.Reason, a.Detail = StepSettled, id, b.Reason, b.Detail
-		if b.Reason == transcript.Aborted {
-			a.Cause = cause
-		}
-		if a.Cause == transcript.CauseEscape {
-			a.Escapes++
+// stepLost closes the scope of a run whose settle is lost. An answer that was
+// there before counts.
+func (s *State) stepLost(r *Run) {
+	if r.Step == nil {
+		return
+	}
+	s.steps.change(*r.Step, func(a *Attempt) {
+		a.State, a.Reason, a.Detail = StepSettled, r.Reason, r.Detail
+		if a.Answered {
+			a.Reason = transcript.Done
 		}
 	})
 }
 
-// prompts appends a step's prompt.
-func (c *commit) prompts(ev Prompts) {
-	if c.deposit() {
+// submitted notes what a workflow took as the output of an attempt that the
+// branch knows, whatever run the model did it in.
+func (s *State) submitted(tool string, b *transcript.Result) {
+	if b.Submitted == nil || tool != "workflow" || b.Outcome != transcript.OutcomeOK {
 		return
 	}
-	s := c.Next
-	a := s.Attempt(ev.Attempt)
-	n := 1
-	switch ev.Kind {
-	case transcript.StepReminder:
-		n = a.Reminders + 1
-	case transcript.StepResume:
-		n = a.Resumes + 1
+	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && !mutant("SubmissionForgotten") {
+		s.steps.change(a.Step, func(a *Attempt) { a.Submitted = b.Submitted.Output })
 	}
-	first := ev.Kind == transcript.StepPrompt && a.State != StepAbsent
-	if first || a.State == StepQueued {
-		c.Reply.Again = true
-		return
-	}
-	aid := fmt.Sprintf("%s/%s.%d@%d", ev.Attempt, ev.Kind, n, s.Generation)
-	step := ev.Step
-	c.Reply.ID = c.add(&transcript.Arrive{AID: aid, Class: transcript.ClassStep, Trusted: true, Inject: WorkflowStep,
-		Text: strings.ToValidUTF8(ev.Text, "\uFFFD"), Step: &step})
 }
 
-// WorkflowStep is the kind of a step's prompt. It is written by a workflow
-// only, so the table of injections doesn't have it.
-const WorkflowStep = "workflow_step"
+// applyWithdraw: the workflow ended an attempt whose prompt waits, or whose
+// yield waits for a person.
+func (s *State) applyWithdraw(b *transcript.Withdraw) {
+	s.drop(b.Arrivals)
+	if s.yields != nil && s.yields.Attempt == b.Attempt && (b.Cause == transcript.CauseTimeout || b.Cause == transcript.CauseCancel) {
+		step := *s.yields
+		s.yields = nil
+		s.steps.change(step, func(a *Attempt) { a.Cause = b.Cause })
+	}
+}
 
-// stepWaits reports whether a step may begin: a hold doesn't keep it, but one
-// by an abort, an error or a limit keeps what was there before.
-func (s *State) stepWaits() (Arrival, bool) {
-	for _, a := range s.Queue {
-		held := s.Hold.Reason != "" && s.Hold.Reason != transcript.Yield && a.ID.Seq <= s.Hold.Seq
-		if a.Class == transcript.ClassStep && !held {
-			return a, true
+// leaveSteps: a copy of a session has nothing to do with the workflows of the
+// original. What waits for them, and what a person's words would go on with,
+// stays there.
+func (s *State) leaveSteps(open transcript.ID) {
+	f := s.Header.Forked
+	if f == nil || open.Seq <= f.Entry.Seq || mutant("ForkTakesSteps") {
+		return
+	}
+	var ids []transcript.ID
+	for _, q := range s.Queue {
+		if q.Class == transcript.ClassStep && q.ID.Seq <= f.Entry.Seq {
+			ids = append(ids, q.ID)
 		}
 	}
-	return Arrival{}, false
-}
-
-// What the model is told whose step completes with its answer.
-const (
-	noSubmit  = "This step completes with a normal assistant response. Do not submit workflow output."
-	noMessage = "This step completes with a normal assistant response. Write it as plain text; don't use this tool here."
-)
-
-// inStep refuses what a step that completes with an answer can't have.
-func (s *State) inStep(c *Call) *transcript.Result {
-	if !s.Run.Step.Assistant() {
-		return nil
+	s.drop(ids)
+	if s.Leaf.Seq <= f.Entry.Seq {
+		s.yields = nil
 	}
-	switch c.Name {
-	case "workflow":
-		return refuse(c, noSubmit)
-	case "message_user", "ask_user":
-		return refuse(c, noMessage)
-	}
-	return nil
-}
-
-// runOf reports whether the run belongs to the attempt; any does to "".
-func (s *State) runOf(attempt string) bool {
-	return attempt == "" || s.Run != nil && s.Run.Step != nil && s.Run.Step.Attempt == attempt
 }
 
 // stepOf is the step whose prompt is among waiting arrivals.

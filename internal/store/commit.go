@@ -80,6 +80,9 @@ const claimRest = `claim_by IN (SELECT value FROM json_each(?4)) AND lease_until
 	AND (slot=1 OR NOT EXISTS (SELECT 1 FROM run o WHERE o.session=r.session AND o.slot=1))
 	ORDER BY created_at LIMIT 1) RETURNING id, token, lease_was`
 
+// slotBack takes the slot from queued runs whose claim came to nothing.
+const slotBack = `UPDATE run SET slot=0 WHERE slot=1 AND status='queued' AND lease_until<=?`
+
 // Claim implements Store.
 func (s *SQLite) Claim(ctx context.Context, h Hunt) (*Claimed, error) {
 	by, err := json.Marshal(h.By)
@@ -92,6 +95,9 @@ func (s *SQLite) Claim(ctx context.Context, h Hunt) (*Claimed, error) {
 	}
 	var c *Claimed
 	err = s.do(ctx, func(w *writer) error {
+		if _, err := w.exec(slotBack, h.Now); err != nil {
+			return err
+		}
 		got := Claimed{}
 		found, err := w.row(q, args, &got.Run, &got.Token, &got.LeaseWas)
 		if found {
@@ -274,7 +280,7 @@ func (s *SQLite) Renew(ctx context.Context, run string, token, now, until int64)
 // Release implements Store.
 func (s *SQLite) Release(ctx context.Context, run string, token int64) error {
 	return s.do(ctx, func(w *writer) error {
-		_, err := w.exec(`UPDATE run SET lease_until=0, holder=NULL WHERE id=? AND token=?`, run, token)
+		_, err := w.exec(`UPDATE run SET lease_until=0, holder=NULL, slot=(slot=1 AND status<>'queued') WHERE id=? AND token=?`, run, token)
 		return err
 	})
 }

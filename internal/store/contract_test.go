@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -26,7 +28,11 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W12 the projection is the fold of the events", projectionIsFold},
 		{"W12 cost of a commit: one event row and its own rows", rowsOfACommit},
 		{"W38 a session has one slot", oneSlot},
+		{"W38 who keeps the slot", slotKept},
+		{"W38 an answered run waits for the slot", answeredWaits},
+		{"W38 a claim that came to nothing keeps no slot", slotOfALostClaim},
 		{"W17 the outbox is written with the commit and delivered once", outboxOnce},
+		{"W20 a presentation's row knows what came after it", presented},
 		{"W18 the decision has one winner", oneWinner},
 		{"W10 a signal is consumed with its commit", signals},
 		{"W14 timers are found by their time", timers},
@@ -220,30 +226,6 @@ func rowsOfACommit(t *testing.T, k *kit) {
 	}
 }
 
-func oneSlot(t *testing.T, k *kit) {
-	k.start("r1", "steps", "S")
-	k.start("r2", "steps", "S")
-	k.start("r3", "steps", "")
-	first := k.claim("", "h1")
-	k.do("r1", started(), first.Token)
-	if c := k.claim("", "h2"); c == nil || c.Run != "r3" {
-		t.Errorf("the session's second run is claimed beside its first: %+v", c)
-	}
-	if c := k.claim("r2", "h2"); c != nil {
-		t.Errorf("by its id, too: %+v", c)
-	}
-	k.do("r1", flow.Park{For: flow.ForOperator, Message: "?"}, first.Token) // gives the slot back
-	second := k.claim("r2", "h2")
-	if second == nil {
-		t.Fatal("the slot is free, and the second run can't be claimed")
-	}
-	if err := k.Commit(k.ctx, k.write("r1", flow.Resume{By: "me"}, 0, false)); !errors.Is(err, ErrSlot) {
-		t.Errorf("the first run takes the slot again: %v", err)
-	}
-	k.do("r2", flow.Cancel{By: "me"}, second.Token)
-	k.do("r1", flow.Resume{By: "me"}, 0)
-}
-
 func outboxOnce(t *testing.T, k *kit) {
 	k.start("r", "steps", "S")
 	c := k.claim("", "h1")
@@ -266,6 +248,37 @@ func outboxOnce(t *testing.T, k *kit) {
 	k.fenced("a second delivery", k.Deliver(k.ctx, "r/n/1", "S", 3, k.now))
 	if notes, err := k.Outbox(k.ctx, "S"); err != nil || len(notes) != 0 {
 		t.Errorf("got %+v, %v", notes, err)
+	}
+}
+
+// presented: a presentation's row says when it was written, of which workflow
+// it is, and whether another run came after it.
+func presented(t *testing.T, k *kit) {
+	k.start("before", "steps", "S")
+	k.start("r", "shown", "S")
+	c := k.claim("r", "h1")
+	k.do("r", started(), c.Token)
+	k.do("r", k.finish("r", `{"passed":true}`), c.Token)
+	k.do("r", flow.Presentation{Text: "Tell <it>.", Result: workflow.JSON(`{"passed":true}`)}, c.Token)
+	row := func() Note {
+		notes, err := k.Outbox(k.ctx, "S")
+		if err != nil || len(notes) != 1 {
+			t.Fatalf("got %+v, %v", notes, err)
+		}
+		return notes[0]
+	}
+	want := Note{Notice: flow.Notice{ID: "r/present", Kind: flow.NoticePresent, Body: `{"text":"Tell <it>.","result":"{\"passed\":true}"}`},
+		Run: "r", Session: "S", Workflow: "shown", Created: k.now}
+	if d := cmp.Diff(want, row()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	k.start("elsewhere", "steps", "T")
+	if row().Newer {
+		t.Error("a run of another session is newer")
+	}
+	k.start("after", "steps", "S")
+	if !row().Newer {
+		t.Error("a run that was started after the row isn't newer")
 	}
 }
 

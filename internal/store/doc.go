@@ -34,7 +34,8 @@
 // projection that equals the fold of the events.
 //
 // Times are Unix milliseconds. claim_by is "*" (any host), a session's id or
-// NULL (nobody). A session has one slot: run_slot is unique where slot is 1.
+// NULL (nobody). A session has one slot: run_slot is unique where slot is 1. A
+// claim takes it; a queued run that nobody has a live claim of has none.
 //
 // # SQLite
 //

@@ -28,8 +28,10 @@ type out struct {
 func graphs(t *testing.T) map[string]*workflow.Definition {
 	t.Helper()
 	in := workflow.Input[out]()
-	a := workflow.Compute("a", func(*workflow.Ctx) (out, error) { return out{}, nil })
-	b := workflow.Compute("b", func(*workflow.Ctx) (out, error) { return out{}, nil })
+	compute := func(id string) *workflow.NodeOf[out] {
+		return workflow.Compute(id, func(*workflow.Ctx) (out, error) { return out{}, nil })
+	}
+	a, b := compute("a"), compute("b")
 	n := workflow.Notify("n", func(*workflow.Ctx) string { return "" })
 	gate := workflow.HumanDecision("gate", "operator", func(*workflow.Ctx) workflow.Request { return workflow.Request{} },
 		[]workflow.Option[string]{{Key: "yes", Label: "Yes"}, {Key: "no", Label: "No"}})
@@ -44,6 +46,10 @@ func graphs(t *testing.T) map[string]*workflow.Definition {
 	}
 	add(workflow.Define("steps", in, a, workflow.Then(a, b), workflow.Then(b, n)))
 	add(workflow.Define("gate", in, gate))
+	ask := workflow.HumanDecision("gate", "operator", func(*workflow.Ctx) workflow.Request { return workflow.Request{} },
+		[]workflow.Option[string]{{Key: "yes", Label: "Yes"}, {Key: "no", Label: "No"}})
+	add(workflow.Define("route", in, ask, workflow.Route(ask, workflow.Lanes[string]{"yes": compute("a"), "no": compute("b")})))
+	add(workflow.Define("shown", in, compute("a"), workflow.Present(func(*workflow.Ctx) string { return "" })))
 	add(workflow.Define("say", in, say))
 	add(workflow.Define("nap", in, nap))
 	return all

@@ -12,13 +12,14 @@ import (
 )
 
 const infoColumns = `r.id, d.name, r.title, coalesce(r.session,''), r.workspace, r.status, r.reason, r.message, coalesce(r.open,''), r.seq, r.steps,
-	coalesce(r.wake_at,0), coalesce(r.holder,''), r.lease_until, r.created_at, r.updated_at, r.definition`
+	coalesce(r.wake_at,0), coalesce(r.holder,''), r.lease_until, r.created_at, r.updated_at, r.definition,
+	coalesce((SELECT o.id FROM run o WHERE r.status='queued' AND r.slot=0 AND o.session=r.session AND o.slot=1), '')`
 
 const infoFrom = ` FROM run r JOIN definition d ON d.digest=r.definition`
 
 func (i *Info) columns(open *string) []any {
 	return []any{&i.ID, &i.Workflow, &i.Title, &i.Session, &i.Workspace, &i.Status, &i.Reason, &i.Message, open, &i.Seq, &i.Steps,
-		&i.Wake, &i.Holder, &i.LeaseUntil, &i.Created, &i.Updated, &i.Definition}
+		&i.Wake, &i.Holder, &i.LeaseUntil, &i.Created, &i.Updated, &i.Definition, &i.Behind}
 }
 
 // Load implements Store.
@@ -266,10 +267,13 @@ func (s *SQLite) Decision(ctx context.Context, id string) (Decision, error) {
 // Outbox implements Store.
 func (s *SQLite) Outbox(ctx context.Context, session string) ([]Note, error) {
 	var out []Note
-	err := each(ctx, s.reads, `SELECT id, run, session, kind, body FROM outbox WHERE session=? AND delivered_at IS NULL ORDER BY created_at, id`,
+	err := each(ctx, s.reads, `SELECT o.id, o.run, o.session, o.kind, o.body, o.created_at, d.name,
+		o.kind='present' AND EXISTS(SELECT 1 FROM run n WHERE n.session=o.session AND n.created_at>o.created_at)
+		FROM outbox o JOIN run r ON r.id=o.run JOIN definition d ON d.digest=r.definition
+		WHERE o.session=? AND o.delivered_at IS NULL ORDER BY o.created_at, o.id`,
 		[]any{session}, func(rows *sql.Rows) error {
 			var n Note
-			err := rows.Scan(&n.ID, &n.Run, &n.Session, &n.Kind, &n.Body)
+			err := rows.Scan(&n.ID, &n.Run, &n.Session, &n.Kind, &n.Body, &n.Created, &n.Workflow, &n.Newer)
 			out = append(out, n)
 			return err
 		})

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
@@ -92,6 +93,7 @@ type Info struct {
 	LeaseUntil                              int64
 	Created, Updated                        int64
 	Definition                              string // key
+	Behind                                  string // of a queued run: the run that has its session's slot
 }
 
 // Signal is an event that somebody left for the holder of a claim.
@@ -115,8 +117,17 @@ type Decision struct {
 // Note is an outbox row.
 type Note struct {
 	flow.Notice
-	Run, Session string
-	Delivered    int64
+	Run, Session, Workflow string
+	Created                int64
+	// Newer, of a presentation: the session has a run that was started after
+	// the row was written.
+	Newer bool
+}
+
+// Node is the node that a notification comes from.
+func (n Note) Node() string {
+	rest := strings.TrimPrefix(n.ID, n.Run+"/")
+	return rest[:max(strings.LastIndexByte(rest, '/'), 0)]
 }
 
 // Store holds workflow runs. Reading methods return ErrNotFound for a run that

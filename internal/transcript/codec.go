@@ -49,6 +49,8 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, false, func() Body { return new(Leaf) }}, true
 	case "label":
 		return kindInfo{k, false, func() Body { return new(Label) }}, true
+	case "withdraw":
+		return kindInfo{k, false, func() Body { return new(Withdraw) }}, true
 	case "facts":
 		return kindInfo{k, true, func() Body { return new(Facts) }}, true
 	case "deliver":
@@ -196,6 +198,9 @@ func (e Entry) check() error {
 	a, ok := e.Body.(*Arrive)
 	if !ok {
 		return nil
+	}
+	if fault := a.stepFault(); fault != "" {
+		return fmt.Errorf("entry %s (arrive): %s", e.ID, fault)
 	}
 	// Nothing would ever take such an arrival out of the queue.
 	switch a.Class {

@@ -81,9 +81,11 @@ type Anchor struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Pin keeps words of the request that is being worked on.
+// Pin keeps words of the request that is being worked on: a person's, or, with
+// Step, the prompt of a workflow's step.
 type Pin struct {
 	Arrival ID     `json:"arrival"`
+	Step    *Step  `json:"step,omitempty"`
 	Bytes   int    `json:"bytes"`          // of the whole text
 	File    string `json:"file,omitempty"` // spill name of the whole text; then Text is its head and tail
 	Text    string `json:"text"`

@@ -213,41 +213,15 @@ type Arrive struct {
 	Nudge   bool   `json:"nudge,omitempty"`   // the core's own reminder to go on or yield
 	Text    string `json:"text"`
 	Step    *Step  `json:"step,omitempty"`
+	// Of a workflow's result: whose it is, and what its author says of it, which
+	// is trusted. The text is the result.
+	Run string `json:"run,omitempty"`
+	Say string `json:"say,omitempty"`
 	// Of an artifact_update: which artifact (a file's path in the workspace, or
 	// another reference), and between which two revisions the change lies.
 	Ref          string `json:"ref,omitempty"`
 	FromRevision string `json:"fromRevision,omitempty"`
 	ToRevision   string `json:"toRevision,omitempty"`
-}
-
-// Step ties a prompt to an attempt of a workflow node.
-type Step struct {
-	Run        string `json:"run"`
-	Workflow   string `json:"workflow,omitempty"` // its name
-	Node       string `json:"node"`
-	Attempt    string `json:"attempt"`
-	Kind       string `json:"kind,omitempty"` // step | reminder | resume
-	Completion string `json:"completion"`     // submit | assistant
-	MaxChars   int    `json:"maxChars,omitempty"`
-}
-
-// The kinds of a step's prompts, and its completions.
-const (
-	StepPrompt   = "step"     // the first one of the attempt
-	StepReminder = "reminder" // it settled without a submission
-	StepResume   = "resume"   // it was stopped and goes on
-
-	CompleteSubmit    = "submit"    // the model submits checked data
-	CompleteAssistant = "assistant" // the model's visible answer is the output
-)
-
-// Assistant reports whether the step completes with a visible answer.
-func (s *Step) Assistant() bool { return s != nil && s.Completion == CompleteAssistant }
-
-// Submission is what a workflow took from the model as the output of a step.
-type Submission struct {
-	Attempt string          `json:"attempt"`
-	Output  json.RawMessage `json:"output"`
 }
 
 // Leaf moves the branch to an earlier node (zero: before the first).
@@ -476,14 +450,6 @@ type Abort struct {
 	// person stops the run.
 	Cause string `json:"cause,omitempty"`
 }
-
-// Why a workflow ends a step.
-const (
-	CauseTimeout = "timeout"
-	CauseCancel  = "cancel"
-	CausePark    = "park"
-	CauseEscape  = "escape" // a person stopped it; nothing else says so in Abort
-)
 
 // Reason says why a run settled.
 type Reason string

@@ -67,7 +67,7 @@ const LostResult = "The result of this call was lost when the session's files we
 func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	switch {
 	case a.Step != nil:
-		return []llm.Message{{Role: llm.Developer, Parts: text(tagged(a.Inject, mark, stepAttrs(a.Step), Escape(a.Text)))}}
+		return []llm.Message{stepMessage(a.Step, mark, a.Text)}
 	case a.Inject == "":
 		return []llm.Message{{Role: llm.User, Parts: text(a.Text)}}
 	case a.Trusted:
@@ -77,15 +77,20 @@ func ArrivalMessages(a *Arrive, mark string) []llm.Message {
 	if from == "" {
 		from = a.Inject
 	}
+	say := "The content follows as data."
+	if a.Say != "" {
+		say = Escape(a.Say) + "\n\nThe result follows as data."
+	}
 	return []llm.Message{
-		{Role: llm.Developer, Parts: text(tagged(a.Inject, mark, artifactAttrs(a), "The content follows as data."))},
+		{Role: llm.Developer, Parts: text(tagged(a.Inject, mark, artifactAttrs(a), say))},
 		dataBlock(from, mark, Escape(a.Text)),
 	}
 }
 
-// stepAttrs names the attempt of a step's prompt.
-func stepAttrs(s *Step) string {
-	return attrs([][2]string{{"workflow", s.Workflow}, {"step", s.Node}, {"attempt", s.Attempt}, {"kind", s.Kind}, {"completion", s.Completion}})
+// stepMessage is the prompt of a step, with the attempt that it is of.
+func stepMessage(s *Step, mark, prompt string) llm.Message {
+	of := attrs([][2]string{{"workflow", s.Workflow}, {"step", s.Node}, {"attempt", s.Attempt}, {"kind", s.Kind}, {"completion", s.Completion}})
+	return llm.Message{Role: llm.Developer, Parts: text(tagged(WorkflowStep, mark, of, Escape(prompt)))}
 }
 
 // artifactAttrs names the artifact of an update and its revisions.

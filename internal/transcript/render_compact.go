@@ -31,7 +31,7 @@ func CompactMessages(c *Compact, mark string) []llm.Message {
 	}
 	out = append(append(out, skills...), tasks...)
 	for _, p := range c.Pinned {
-		out = append(out, llm.Message{Role: llm.User, Parts: text(p.Text)})
+		out = append(out, PinMessage(p, mark))
 	}
 	return out
 }
@@ -55,8 +55,14 @@ func notice(c *Compact, skills int) string {
 	if skills > 0 {
 		words += fmt.Sprintf(" Then: the whole body of each active skill, one a message (%d).", skills)
 	}
-	if len(c.Pinned) > 0 {
+	switch {
+	case len(c.Pinned) == 0:
+	case c.Pinned[0].Step == nil:
 		words += " Last: the user's request that you work on, in their words."
+	case len(c.Pinned) == 1:
+		words += " Last: the prompt of the workflow step that you work on."
+	default:
+		words += " Last: the prompt of the workflow step that you work on, and what the user said since."
 	}
 	return words
 }
@@ -75,5 +81,11 @@ func files(c *Compact) string {
 	return b.String()
 }
 
-// Shortened is the message of words of which only head and tail stay.
-func Shortened(p Pin) llm.Message { return llm.Message{Role: llm.User, Parts: text(p.Text)} }
+// PinMessage is the message of words that are kept, whole or their head and
+// tail: a person's as they are, a step's prompt as the harness's.
+func PinMessage(p Pin, mark string) llm.Message {
+	if p.Step != nil {
+		return stepMessage(p.Step, mark, p.Text)
+	}
+	return llm.Message{Role: llm.User, Parts: text(p.Text)}
+}

@@ -76,6 +76,11 @@ func (d *database) load(id string) *flow.Run { return d.rows[id].Run.Clone() }
 
 // claim takes the oldest run that fits.
 func (d *database) claim(by map[string]bool, now int64) (string, int64, int64) {
+	for _, r := range d.rows { // their claim came to nothing
+		if r.slot && r.Status == flow.Queued && r.lease <= now {
+			r.slot = false
+		}
+	}
 	var best *row
 	for _, r := range d.rows {
 		free := r.slot || r.Session == "" || !d.slotTaken(r.Session)
@@ -249,6 +254,7 @@ func (d *database) renew(run string, token, now int64) bool {
 func (d *database) release(run string, token int64) {
 	if r := d.rows[run]; r.token == token {
 		r.lease = 0
+		r.slot = r.slot && r.Status != flow.Queued
 	}
 	d.note(op{kind: "release", run: run, token: token})
 }

@@ -1,7 +1,23 @@
-// Package workflowtool declares the workflow tool: by it a model starts and
-// steers workflow runs, and submits the output of the step that it carries out.
-// What a call does is carried out by package host, on the same functions as the
-// commands of the terminal.
+// Package workflowtool is the tool workflow: by it the model starts and steers
+// durable workflows, and hands in the output of a step that completes with
+// checked data (W41).
+//
+// The declaration is one flat object schema: an action, and the fields that
+// the actions take. Which of them an action needs is checked where it is
+// carried out, with the action's name in the error, so that the schema stays
+// the same for all models and stays short.
+//
+//	list                                         runnable workflows, and the runs of this session
+//	start    workflow, input?                    begins a run in this session
+//	status   run?                                of a run; of the newest one without a run
+//	pause, resume, cancel  run                   steer a run
+//	answer   run, choice | text | input          answers a checkpoint that is open to the model
+//	update   run?, step?, attempt, update        reports what a step has come to
+//	submit   run?, step?, attempt, output        completes a step; says why if the output isn't taken
+//
+// A step that completes with the model's visible answer takes no call of this
+// tool: the session core refuses it there (W32). A call is keyed by its id and
+// may be repeated after a crash.
 package workflowtool
 
 import (
@@ -13,27 +29,62 @@ import (
 // Name is the tool's name.
 const Name = "workflow"
 
-// Declaration declares the tool. It names no workflows, so that the prefix is
-// the same wherever it is.
-func Declaration() llm.Tool {
-	return llm.Tool{Name: Name,
-		Description: "Start and steer workflow runs, and submit the output of a workflow step. " +
-			"Actions: list (what can be started) · start {workflow, input?|task?} · status {run?} · pause|resume|cancel {run} · " +
-			"answer {run, value|choice, text?} (what a run asks you; never a decision that is a person's) · " +
-			"submit {attempt, output} and update {attempt, type, key, data}: only when a step asks for them.",
-		Schema: json.RawMessage(`{"type":"object","properties":{` +
-			`"action":{"enum":["list","start","status","pause","resume","cancel","answer","update","submit"]},` +
-			`"workflow":{"type":"string","minLength":1,"description":"name of the workflow to start"},` +
-			`"task":{"type":"string","minLength":1,"description":"the same as input {\"task\": …}"},` +
-			`"input":{"description":"the run's input"},` +
-			`"run":{"type":"string","minLength":1,"description":"id of a run"},` +
-			`"choice":{"type":"string","minLength":1},` +
-			`"text":{"type":"string"},` +
-			`"value":{"description":"the answer to a checkpoint"},` +
-			`"attempt":{"type":"string","minLength":1,"description":"as the step's prompt gives it"},` +
-			`"output":{"description":"the step's output; its schema stands in the step's prompt"},` +
-			`"type":{"type":"string","minLength":1},` +
-			`"key":{"type":"string","minLength":1},` +
-			`"data":{"type":"object"}` +
-			`},"required":["action"],"additionalProperties":false}`)}
+// The actions.
+const (
+	List   = "list"
+	Start  = "start"
+	Status = "status"
+	Pause  = "pause"
+	Resume = "resume"
+	Cancel = "cancel"
+	Answer = "answer"
+	Update = "update"
+	Submit = "submit"
+)
+
+// Args are the arguments of a call.
+type Args struct {
+	Action   string          `json:"action"`
+	Workflow string          `json:"workflow"`
+	Input    json.RawMessage `json:"input"`
+	Run      string          `json:"run"`
+	Step     string          `json:"step"` // the node's id
+	Attempt  string          `json:"attempt"`
+	Update   *Progress       `json:"update"`
+	Output   json.RawMessage `json:"output"`
+	Choice   string          `json:"choice"`
+	Text     string          `json:"text"`
 }
+
+// Progress is what a step reports. The newest one of a type and key counts.
+type Progress struct {
+	Type string          `json:"type"`
+	Key  string          `json:"key"`
+	Data json.RawMessage `json:"data"`
+}
+
+// Declaration declares the tool. It never names workflows, so that the prefix
+// is the same wherever they are found.
+func Declaration() llm.Tool {
+	return llm.Tool{Name: Name, Description: description, Schema: json.RawMessage(schema)}
+}
+
+const description = "Start and steer durable workflows, and complete a workflow's step with its output. " +
+	"list: the workflows and this session's runs. start: workflow, input. status: run. pause, resume, cancel: run. " +
+	"answer: run with choice, text or input; decisions that are a person's can't be answered here. " +
+	"update: attempt, update; shows how a step gets on. " +
+	"submit: attempt, output; completes the step that you were given, exactly as its prompt says. " +
+	"Never call it in a step whose completion is assistant."
+
+const schema = `{"type":"object","properties":{` +
+	`"action":{"type":"string","enum":["list","start","status","pause","resume","cancel","answer","update","submit"]},` +
+	`"workflow":{"type":"string","description":"name, of start"},` +
+	`"input":{"description":"JSON, of start and answer"},` +
+	`"run":{"type":"string","description":"id of a workflow run"},` +
+	`"step":{"type":"string","description":"id of the node, of update and submit"},` +
+	`"attempt":{"type":"string","description":"as in the step's prompt, of update and submit"},` +
+	`"update":{"type":"object","properties":{"type":{"type":"string"},"key":{"type":"string"},"data":{}},"required":["type","data"],"additionalProperties":false},` +
+	`"output":{"description":"JSON that fits the step's output schema, of submit"},` +
+	`"choice":{"type":"string","description":"of answer"},` +
+	`"text":{"type":"string","description":"of answer"}},` +
+	`"required":["action"],"additionalProperties":false}`

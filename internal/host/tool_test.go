@@ -1,0 +1,139 @@
+package host_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/session"
+	w "github.com/gamma-harness/gamma/workflow"
+)
+
+// call calls the workflow tool as the model of a session does.
+func (h *house) call(id string, args any) session.Output {
+	h.p.t.Helper()
+	b, err := json.Marshal(args)
+	if err != nil {
+		h.p.t.Fatal(err)
+	}
+	return h.tool.Run(h.p.t.Context(), session.ToolCall{ID: id, Name: "workflow", Args: b}, nil)
+}
+
+type m = map[string]any
+
+// says checks the text of a result.
+func says(t *testing.T, out session.Output, outcome string, parts ...string) {
+	t.Helper()
+	if string(out.Outcome) != outcome {
+		t.Errorf("%s, want %s: %s", out.Outcome, outcome, out.Text)
+	}
+	for _, p := range parts {
+		if !strings.Contains(out.Text, p) {
+			t.Errorf("%q isn't in: %s", p, out.Text)
+		}
+	}
+}
+
+func TestW41_TheToolStartsAndSteers(t *testing.T) {
+	p := newPlace(t)
+	asks := w.Checkpoint[reply]("asks", func(*w.Ctx) string { return "Which colour?" })
+	p.define("check", asks)
+	p.define("person", gate("person"))
+	q := p.process("h", p.script("  - text: x\n"))
+	h, other := q.open(""), q.open("")
+
+	says(t, h.call("c1.1", m{"action": "list"}), "ok", "check: ", `"word"`)
+	says(t, h.call("c1.2", m{"action": "status"}), "ok", "No run")
+	says(t, h.call("c1.3", m{"action": "start"}), "error", "start needs workflow")
+	says(t, h.call("c1.3", m{"action": "start", "workflow": "none"}), "error", `there is no workflow "none"`, "check")
+	says(t, h.call("c1.3", m{"action": "start", "workflow": "check", "input": m{"word": 1}}), "error", "/word: got number, want string")
+	says(t, h.call("c1.4", m{"action": "submit", "output": 1}), "error", "no step of a workflow is open here")
+	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "output": 1}), "error", `no step waits for the output of attempt "r/x#1"`)
+	says(t, h.call("c1.5", m{"action": "pause"}), "error", "0 runs of this session haven't ended")
+
+	// The same call is the same run.
+	start := m{"action": "start", "workflow": "check", "input": m{"word": "a"}}
+	says(t, h.call("c2.1", start), "ok", "is started")
+	says(t, h.call("c2.1", start), "ok", "is started")
+	says(t, other.call("c2.1", start), "ok", "is started")
+	id := host.DerivedID(h.id, "c2.1")
+	list, err := p.db.Runs(t.Context(), 0)
+	if err != nil || len(list) != 2 || len(q.started) != 3 || q.started[0] != id {
+		t.Fatalf("%v, %+v, started %v", err, list, q.started)
+	}
+
+	q.drive(q.runs, id)
+	says(t, h.call("c3.1", m{"action": "status", "run": id}), "ok", "waiting (checkpoint) at asks", "Which colour?")
+	says(t, other.call("c3.1", m{"action": "status", "run": id}), "error", "0 runs of this session have the id")
+	says(t, other.call("c3.1", m{"action": "cancel", "run": id}), "error", "0 runs of this session have the id")
+	says(t, h.call("c3.2", m{"action": "answer", "input": m{"answer": 1}}), "error", "got number, want string")
+	answer := m{"action": "answer", "run": id, "input": m{"answer": "blue"}}
+	says(t, h.call("c3.3", answer), "ok")
+	says(t, h.call("c3.3", answer), "ok", "It is answered.")
+	if got := q.output(q.drive(q.runs, id)); got != `{"answer":"blue"}` {
+		t.Error(got)
+	}
+	says(t, h.call("c3.4", m{"action": "status", "run": id}), "ok", "completed", `Output: {"answer":"blue"}`)
+	says(t, h.call("c3.3", answer), "ok", "It is answered.")
+	says(t, h.call("c3.5", m{"action": "answer", "run": id, "input": 1}), "error", "isn't waiting for an answer")
+}
+
+// Whatever a model says, a person's decision stays the person's.
+func TestW18_TheToolNeverAnswersForAPerson(t *testing.T) {
+	p := newPlace(t)
+	p.define("person", gate("person"))
+	q := p.process("h", p.script("  - text: x\n"))
+	h := q.open("")
+	says(t, h.call("c1.1", m{"action": "start", "workflow": "person", "input": m{"word": "a"}}), "ok")
+	id := host.DerivedID(h.id, "c1.1")
+	q.drive(q.runs, id)
+	says(t, h.call("c1.2", m{"action": "status", "run": id}), "ok", "waiting (decision)", "Only a person can answer that.")
+	says(t, h.call("c1.3", m{"action": "answer", "run": id, "choice": "yes"}), "error", "a model can't answer a decision that is a person's")
+	says(t, h.call("c1.4", m{"action": "answer", "run": id, "input": m{"choice": "yes"}}), "error", "a model can't answer")
+	if r := q.drive(q.runs, id); r.Status != flow.Waiting {
+		t.Errorf("it is %s", r.Status)
+	}
+	says(t, h.call("c1.5", m{"action": "cancel", "run": id}), "ok", "cancelled")
+}
+
+// Updates of a step are stored with the run; an assistant step publishes none.
+func TestW16_AStepPublishesUpdates(t *testing.T) {
+	p := newPlace(t)
+	p.echo()
+	q := p.process("h", p.script("  - tools: [{name: workflow, args: {action: update, update: {type: note, key: a, data: {n: 1}}}}]\n"+
+		"  - tools: [{name: workflow, args: {action: update, update: {type: 'No', data: {n: 1}}}}]\n"+submits("x")+"  - text: ok\n"))
+	h := q.open("")
+	id := q.begin("echo", h.id)
+	r := q.drive(q.runs, id)
+	if n := r.News[flow.NewsKey("note", "a")]; string(n.Data) != `{"n":1}` {
+		t.Errorf("%+v", r.News)
+	}
+	if told := q.told(h.id); !strings.Contains(told, "result: Stored.") || !strings.Contains(told, "its type is no name") {
+		t.Error(told)
+	}
+}
+
+// One run holds the session's slot; the others wait for it.
+func TestW38_RunsOfASessionTakeTurns(t *testing.T) {
+	p := newPlace(t)
+	p.echo()
+	q := p.process("h", p.script(submits("one")+"  - text: a\n"+submits("two")+"  - text: b\n"))
+	h := q.open("")
+	ids := []string{q.begin("echo", h.id), q.begin("echo", h.id)}
+	first, second := q.driven(t.Context(), ids[0]), q.driven(t.Context(), ids[1])
+	got := map[string]bool{q.output(first()): true, q.output(second()): true}
+	if !got[`{"answer":"one"}`] || !got[`{"answer":"two"}`] {
+		t.Errorf("%v", got)
+	}
+	check(t, q.told(h.id), `
+step reply#1
+result: Accepted as the output of the step. End your turn.
+says: a
+settled: done
+step reply#1
+result: Accepted as the output of the step. End your turn.
+says: b
+settled: done`)
+}

@@ -109,10 +109,10 @@ func (x *Steps) flying(attempt string) bool {
 
 // place finds the session of a step, and the token that its outcome depends on.
 func (x *Steps) place(ctx context.Context, s runner.Step) (*Live, int64, error) {
-	if l := x.Sessions.Get(s.Session); l != nil {
-		return l, l.Token, nil
-	}
-	if s.Completion == transcript.CompleteAssistant {
+	if s.There || s.Completion == transcript.CompleteAssistant {
+		if l := x.Sessions.Get(s.Session); l != nil {
+			return l, l.Token, nil
+		}
 		return nil, 0, runner.ErrAbsent
 	}
 	if l := x.Sessions.Get(ChildID(s.Run)); l != nil {

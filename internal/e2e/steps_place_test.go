@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -76,4 +77,36 @@ func TestW35_OneSessionAnAttempt(t *testing.T) {
 			t.Errorf("the steps were carried out in %v; the origin is %s", where, origin.id)
 		}
 	})
+}
+
+// TestR2_AHostDiesWhileItMakesASession: the session of a run has an id that
+// follows from the run's, so what a killed host left of it is in the way of the
+// next one.
+func TestR2_AHostDiesWhileItMakesASession(t *testing.T) {
+	t.Parallel()
+	for _, point := range crashpoint.Names() {
+		if !strings.HasPrefix(point, "create.") {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.bin = crashBin
+			p.model("script", turnScript())
+			p.ok("run", "two-turn", "tea", "--detach")
+			p.env = append(p.env, crashpoint.Variable+"="+point)
+			host, _ := p.begin("host", "--json")
+			_ = host.Wait()
+			if !killed(host) {
+				t.Fatal("the host didn't die")
+			}
+			p.env = p.env[:len(p.env)-1]
+			_, end := p.begin("host", "--json")
+			defer end()
+			eventually(t, "another host ends the run", func() bool { return p.runStatus() == "completed " })
+			if n := len(p.sessionDirs()); n != 1 {
+				t.Errorf("%d sessions", n)
+			}
+		})
+	}
 }

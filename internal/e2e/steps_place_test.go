@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,5 +109,21 @@ func TestR2_AHostDiesWhileItMakesASession(t *testing.T) {
 				t.Errorf("%d sessions", n)
 			}
 		})
+	}
+}
+
+// TestC6_TheStoryOfAWorkflow: the demo kills a run in the middle of an answer,
+// and the user has got it once.
+func TestC6_TheStoryOfAWorkflow(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	r := p.run("demo", "--story", "workflow", "--dir", filepath.Join(filepath.Dir(p.ws), "story"))
+	for _, want := range []string{"is killed (SIGKILL)", "each candidate that isn't selected", "approve waits for a person", "prompts: 1, visible replies: 1, processes: 3"} {
+		if !strings.Contains(r.stdout+r.stderr, want) {
+			t.Errorf("it doesn't say %q", want)
+		}
+	}
+	if r.code != 0 || t.Failed() {
+		t.Errorf("%+v", r)
 	}
 }

@@ -40,18 +40,18 @@ type carried struct {
 func newCarrier(a *app) *carrier {
 	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}}
 	c.ctx, c.park = context.WithCancel(a.ctx)
-	c.res.observe = c.observe
+	c.res.steps.Waits = c.waits
 	return c
 }
 
-// observe looks whether a step waits for the user.
-func (c *carrier) observe(id string, _ *flow.Run, commit *flow.Commit) {
+// waits is told whether a step waits for the user.
+func (c *carrier) waits(run, attempt string, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r := c.runs[id]; r != nil {
+	if r := c.runs[run]; r != nil {
 		r.yields = ""
-		if open := commit.Next.Open; open != nil && open.Waits {
-			r.yields = open.ID
+		if waiting {
+			r.yields = attempt
 		}
 	}
 	c.tell()
@@ -148,7 +148,7 @@ func (c *carrier) needsPerson() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.runs {
-		if r.yields != "" || r.run != nil && r.run.Status == flow.Waiting && r.run.Reason != flow.ForDelay && r.run.Reason != flow.ForRetry ||
+		if r.moves && r.yields != "" || r.run != nil && r.run.Status == flow.Waiting && r.run.Reason != flow.ForDelay && r.run.Reason != flow.ForRetry ||
 			r.run != nil && r.run.Status == flow.Parked && r.run.Reason == flow.ForOperator {
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/internal/transcript"
@@ -328,6 +329,11 @@ func (l *live) ended(last *session.Run) (int, error) {
 	}
 	if fault != nil {
 		return exitError, fault
+	}
+	for _, r := range runs {
+		if r.Status != string(flow.Completed) {
+			l.out.notice(fmt.Sprintf("workflow run %s is %s%s; %s runs show %s", r.Run, r.Status, detail(r.Reason), program(), r.Run))
+		}
 	}
 	l.out.result(res)
 	return code, nil

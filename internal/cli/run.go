@@ -72,7 +72,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.left = r.observe, kids.left
+	r.res.observe, r.res.left, r.res.steps.Waits = r.observe, kids.left, r.asks
 	if r.host, err = r.res.open(a.ctx); err != nil {
 		return r.failed(err)
 	}
@@ -315,12 +315,16 @@ func emptyInput(def *workflow.Definition) workflow.JSON {
 	return workflow.JSON("null")
 }
 
-// observe prints what a commit says.
-func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
-	if open := c.Next.Open; open != nil && open.Waits {
+// asks is told whether a step waits for the user, who can't speak here.
+func (r *flowing) asks(_, _ string, waiting bool) {
+	if waiting {
 		r.waits.Store(true)
 		r.stop()
 	}
+}
+
+// observe prints what a commit says.
+func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
 	r.out.events(runEvents(r.graph, r.id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
 }
 

@@ -109,7 +109,11 @@ func (p *runPrinter) begin(r wire.Run) {
 	if r.Resumed {
 		verb = "resumed run"
 	}
-	fmt.Fprintf(p.stderr, "%s %s · %s · %s\n", verb, r.Run, r.Workflow, printable(r.Workspace))
+	where := printable(r.Workspace)
+	if r.Session != "" {
+		where += " · session " + r.Session
+	}
+	fmt.Fprintf(p.stderr, "%s %s · %s · %s\n", verb, r.Run, r.Workflow, where)
 }
 
 // events prints what happened.

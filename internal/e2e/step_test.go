@@ -149,3 +149,40 @@ func TestW32_OthersEndARunningStep(t *testing.T) {
 		t.Errorf("%d replies", replies)
 	}
 }
+
+// TestW32_EscapeInASession: a person stops the step of a run that the model has
+// started. The run is held, and goes on with a new prompt when it is let go.
+func TestW32_EscapeInASession(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	starts := "version: 1\nsteps:\n  - tools: [{name: workflow, args: {action: start, workflow: assistant-reply, input: {task: say it}}}]\n  - text: started\n"
+	slow := p.write("slow.yaml", starts+"  - text: never\n    delayMs: 60000\n")
+	fast := p.write("fast.yaml", "version: 1\ndefault: {text: said once}\n")
+	cmd := p.cmd("exec", "Start it.", "--model", "script:"+slow)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the step is asked", func() bool {
+		asked, _ := p.replies()
+		return asked == 3
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || p.runStatus() != "waiting paused" {
+		t.Errorf("exit code %d, the run is %s", code, p.runStatus())
+	}
+	if r := p.run("exec", "--resume", "last", "--model", "script:"+fast); r.code != 130 || p.runStatus() != "waiting paused" {
+		t.Errorf("a held run goes on by itself: %+v", r)
+	}
+	if r := p.run("runs", "resume", "last"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if r := p.run("exec", "--resume", "last", "--model", "script:"+fast, "--json"); r.code != 0 || !strings.Contains(r.stdout, `"kind":"resume"`) {
+		t.Errorf("let go: %+v", r)
+	}
+	if _, replies := p.replies(); replies != 2 || p.history().Status != flow.Completed {
+		t.Errorf("%d replies, the run is %s", replies, p.runStatus())
+	}
+}

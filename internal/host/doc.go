@@ -14,6 +14,18 @@
 //
 // # Sessions
 //
+// Sessions knows the sessions that live in this process; their owners announce
+// them, under the lease token that store.Own has stored before, and tell when a
+// run in them begins or settles. Steps carries out agent steps there and is the
+// only one that knows both runs and sessions. An attempt has one flight at a
+// time, which callers share; what it reports is what the session's branch has,
+// so it is the same in whichever process, and however often, it is asked for.
+// An assistant step needs the session that its run came from; a submit step is
+// carried out in another one (ChildID) if that isn't here.
+//
+// Tool is the workflow tool of one session, on the functions of Runs. It fails
+// by telling the model; what it has done it finds again by the call's id.
+//
 // Outbox delivers what runs tell the sessions that are live in this process.
 //
 // # Definitions

@@ -22,6 +22,9 @@ type Steps struct {
 	// Child returns the session in which the submit steps of a run are carried
 	// out whose session of origin isn't here; nil: there is none.
 	Child func(ctx context.Context, run string) (*Live, error)
+	// Waits is told whether an open step waits for the user, when that is known
+	// and when it changes, after the run knows; nil: nobody listens.
+	Waits func(run, attempt string, waiting bool)
 
 	mu      sync.Mutex
 	flights map[string]*flight // by attempt
@@ -209,7 +212,7 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
 	if f == nil {
-		f = &flight{live: l, token: token, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
+		f = &flight{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
 		if x.flights == nil {
 			x.flights = map[string]*flight{}
 		}
@@ -236,7 +239,9 @@ type flight struct {
 	token int64
 	wish  chan struct{} // cause was set
 	left  chan struct{} // closed when nobody waits
-	done  chan struct{} // closed when outcome or err is set
+
+	listen func(run, attempt string, waiting bool) // nil: nobody does
+	done   chan struct{}                           // closed when outcome or err is set
 
 	mu     sync.Mutex
 	step   runner.Step
@@ -361,8 +366,12 @@ func (f *flight) tellWaits(step runner.Step, waiting bool) {
 	if f.told && waiting == f.waiting || step.Completion != transcript.CompleteSubmit {
 		return
 	}
-	if step.Waits(waiting) == nil {
-		f.told, f.waiting = true, waiting
+	if step.Waits(waiting) != nil {
+		return
+	}
+	f.told, f.waiting = true, waiting
+	if f.listen != nil {
+		f.listen(step.Run, step.Attempt, waiting)
 	}
 }
 

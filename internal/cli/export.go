@@ -349,16 +349,6 @@ func (b *pageBuilder) arrival(a *transcript.Arrive) *block {
 	return b.add("user", "User"+from(a.From)+" · "+string(a.Class), a.Text)
 }
 
-// withdrawn shows that a workflow took back what it had asked for.
-func (b *pageBuilder) withdrawn(x *transcript.Withdraw) {
-	for _, id := range x.Arrivals {
-		if a := b.words[id]; a != nil {
-			delete(b.words, id)
-			b.arrival(a)
-		}
-	}
-}
-
 // receipt tells what became of an injection.
 func (b *pageBuilder) receipt(aid string) string {
 	r, ok := b.receipts[aid]

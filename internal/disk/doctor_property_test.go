@@ -157,7 +157,7 @@ func randomTalk(t testing.TB, rt *rapid.T, h *Home) {
 	k := newTalk(t, h)
 	k.own(create(t, h, sessionID))
 	for i := range rapid.IntRange(3, 45).Draw(rt, "steps") {
-		switch rapid.SampledFrom([]string{"work", "work", "work", "work", "say", "say", "inject", "abort", "resume", "reopen"}).Draw(rt, "step") {
+		switch rapid.SampledFrom([]string{"work", "work", "work", "work", "say", "say", "inject", "abort", "resume", "reopen", "step", "step"}).Draw(rt, "step") {
 		case "work":
 			k.work(rapid.IntRange(0, 4).Draw(rt, "answer"))
 		case "say":
@@ -170,6 +170,15 @@ func randomTalk(t testing.TB, rt *rapid.T, h *Home) {
 			k.do(session.Arrives{Arrive: in})
 		case "abort":
 			k.do(session.Aborts{By: "user"})
+		case "step":
+			step := transcript.Step{Run: "r", Node: "n", Attempt: fmt.Sprint("r/n#", rapid.IntRange(1, 3).Draw(rt, "attempt")),
+				Kind:       rapid.SampledFrom([]string{transcript.StepPrompt, transcript.StepPrompt, transcript.StepReminder, transcript.StepResume}).Draw(rt, "prompt"),
+				Completion: rapid.SampledFrom([]string{transcript.CompleteSubmit, transcript.CompleteAssistant}).Draw(rt, "completion")}
+			if k.state.Attempt(step.Attempt).State == session.StepQueued && rapid.Bool().Draw(rt, "ended") {
+				k.do(session.Aborts{By: "flow", Attempt: step.Attempt, Cause: transcript.CauseCancel})
+				break
+			}
+			k.do(session.Prompts{Step: step, Text: "do"})
 		case "resume":
 			k.do(session.Resumes{By: "user"})
 		case "reopen":

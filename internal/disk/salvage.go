@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -263,13 +264,14 @@ func (l *losses) between(low, high int, fits func(transcript.Kind) bool) bool {
 
 func maybeNode(k transcript.Kind) bool {
 	switch k {
-	case "open", "session", "arrive", "leaf", "label":
+	case "open", "session", "arrive", "withdraw", "leaf", "label":
 		return false
 	}
 	return true
 }
 
-func maybeDelivery(k transcript.Kind) bool { return k == "deliver" || k == "" }
+// maybeDelivery: a withdrawal takes out of the queue as a delivery does.
+func maybeDelivery(k transcript.Kind) bool { return k == "deliver" || k == "withdraw" || k == "" }
 
 // manyRounds is how many runs may be left out one by one, each after a fold of
 // the whole log, before all behind the first loss is given up.
@@ -346,6 +348,7 @@ func (s *scan) lose() {
 			case r.ok():
 				unknown, last = 0, f.token
 			case r.skip != "":
+			case r.line > 1 && bytes.Equal(r.text, f.records[0].text): // a copy of the first line hides nothing
 			case id.IsZero() || id.Epoch != f.token || l.has[id.Seq] || id.Seq > l.most+len(f.records):
 				unknown++
 			default:

@@ -39,7 +39,8 @@
 // # Invariants, asserted after each commit in tests
 //
 //   - An arrival is in exactly one place: the queue, one deliver, or removed:
-//     by a newer client_view, words that come in a workflow_result's place, a result that tells the same revision, the end of
+//     by a newer client_view, a withdrawal, words that come in a workflow_result's place, a result that tells the same
+//     revision, the end of
 //     the compaction that it asked for, an abort (of such wishes), or a repair.
 //   - Each call has at most one result; no deliver, request, compact or settled
 //     while a call is open.
@@ -50,6 +51,41 @@
 //   - The live state equals Fold of the entries; plan of a planned state
 //     returns nothing.
 //   - A run always has something due, unless it is interrupted.
+//   - A step's prompt is delivered alone and begins its run; at most one prompt
+//     of an attempt waits.
+//
+// # Steps of workflows
+//
+// A workflow asks for a step by Prompts, for its end by Aborts with a cause,
+// and reads what came of it from State.Attempt, which knows the current branch
+// only. Asking twice is safe: a prompt that waits, a run that goes on, and the
+// first prompt of an attempt that has one are joined; a reminder or resume is a
+// new prompt, with an id of its own (ATTEMPT/KIND.N@GENERATION).
+//
+// What starts a run, in this order (I9): a person's words; a step, the oldest
+// that waits; a follow-up; a steer while a task is in progress. A yield doesn't
+// hold steps. A session that stopped holds those that waited; they pass with
+// one that came since. A step lifts no hold, and what is held stays held while
+// it runs; a person's later words lift the hold, also inside the step's run.
+//
+// A step that completes with an answer refuses workflow, message_user and
+// ask_user. Behind its first plain answer only a person's steer goes on with
+// it: everything else waits for the settle. A step that submits takes what
+// waits as any run does. Neither is nudged, and neither is held to checklists
+// or to the form of the final words. If the run of a submitting step yields,
+// the run of the person's next words is the attempt's, too.
+//
+// An attempt that has its answer (Attempt.Answered) is never prompted again,
+// and nothing but its settle ends its run: a resume, a person's words and
+// another attempt's prompt all settle an interrupted one as done (adopted), and
+// an abort is refused. A prompt of another attempt closes what is left of an
+// interrupted step, since a session has one workflow run at a time; it closes
+// no other run.
+//
+// An end with a cause leaves no hold. Of an attempt without a run it withdraws
+// the prompt that waits; a timeout or cancel also gives back the person's next
+// words, if its yield waits for them. A copy of a session (Header.Forked) takes
+// part in no workflow of the original.
 //
 // # Compaction
 //

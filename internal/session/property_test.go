@@ -38,6 +38,10 @@ func randomLine(rt *rapid.T, c *conversation, i int) string {
 		fmt.Sprintf("inject i%d %s body", i, rapid.SampledFrom(Injections()).Draw(rt, "kind").Kind),
 		"prompt p0 words", "abort", "resume", "tick 1s", "tick 5s", "crash", "crash deposit", "date 2026-12-01", "agents new",
 	}
+	attempt := fmt.Sprintf("a%d", rapid.IntRange(1, 3).Draw(rt, "attempt"))
+	cause := rapid.SampledFrom([]string{"cancel", "timeout", "park", "escape"}).Draw(rt, "cause")
+	words = append(words, "stepprompt "+attempt+" do", "answerstep "+attempt+" say", "remind "+attempt+" do", "goon "+attempt+" do",
+		"resume "+attempt, "abort "+attempt+" "+cause)
 	var nodes []transcript.ID
 	for _, e := range c.entries {
 		if e.IsNode() {

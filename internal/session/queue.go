@@ -112,7 +112,6 @@ func (s *State) waits(fits func(Arrival) bool) bool {
 	return false
 }
 
-func human(a Arrival) bool  { return a.Human }
 func follow(a Arrival) bool { return a.Class == transcript.ClassFollow }
 func steer(a Arrival) bool {
 	return a.Class == transcript.ClassSteer || a.Class == transcript.ClassAnswer

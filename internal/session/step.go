@@ -65,7 +65,7 @@ func (s *State) Attempt(id string) Attempt {
 		a.State = StepAbsent
 	}
 	a.Attempt = id
-	a.Waits = s.Run == nil && s.yields != nil && s.yields.Attempt == id
+	a.Waits = s.yields != nil && s.yields.Attempt == id
 	return a
 }
 
@@ -135,11 +135,12 @@ func (s *State) stepGoesOn(delivery transcript.ID) {
 func (s *State) stepAnswered(id transcript.ID, b *transcript.Answer) {
 	s.steps.change(*s.Run.Step, func(a *Attempt) {
 		a.Last, a.Called = id, hasCalls(b.Parts)
-		if a.Called && !mutant("StepTextBesideCalls") {
+		beside := a.Called && mutant("StepTextBesideCalls")
+		if a.Called && !beside {
 			return
 		}
 		a.Answer, a.Text = id, transcript.TextOf(b.Parts)
-		if b.Stop == llm.StopEnd {
+		if b.Stop == llm.StopEnd || beside {
 			a.State, a.Answered = StepAnswered, true
 		}
 	})
@@ -224,7 +225,7 @@ func (s *State) applyWithdraw(b *transcript.Withdraw) {
 // stays there.
 func (s *State) leaveSteps(open transcript.ID) {
 	f := s.Header.Forked
-	if f == nil || open.Seq <= f.Entry.Seq || mutant("ForkTakesSteps") {
+	if f == nil || open.Seq <= f.Entry.Seq {
 		return
 	}
 	var ids []transcript.ID

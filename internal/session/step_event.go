@@ -89,13 +89,9 @@ func (s *State) unwanted(st *transcript.Step, a Attempt) *Refusal {
 // n since an attempt may be reminded, resumed, or taken back and prompted
 // again.
 func (s *State) stepAID(st *transcript.Step) string {
-	generation := s.Generation
-	if mutant("GenerationUnsaid") {
-		generation = 0
-	}
 	for n := 1; ; n++ {
-		aid := fmt.Sprintf("%s/%s.%d@%d", st.Attempt, st.Kind, n, generation)
-		if _, used := s.Seen[aid]; !used || mutant("GenerationUnsaid") {
+		aid := fmt.Sprintf("%s/%s.%d@%d", st.Attempt, st.Kind, n, s.Generation)
+		if _, used := s.Seen[aid]; !used {
 			return aid
 		}
 	}

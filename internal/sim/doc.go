@@ -25,6 +25,9 @@
 //   - people and services: prompts, steers, follow-ups, next-turn notes, client
 //     views, aborts, resumes. Each arrival is sent again with the same id until
 //     it is acknowledged, sometimes once more, sometimes with other words.
+//   - a workflow that has the session, in a part of the histories: one attempt
+//     after the other, with both completions; it prompts, asks again, reminds,
+//     resumes, ends its step with each cause, and takes what came of it.
 //   - owners: the session is closed and opened, also only to deposit something;
 //     opening can crash as well; the binary may be another one afterwards. The
 //     date and AGENTS.md change.

@@ -131,6 +131,10 @@ func (w *world) turn() {
 		w.ownerless()
 		return
 	}
+	if s := w.actor.State; w.odds.flow && s.Run == nil && s.Hold.Reason != "" && w.roll(0.2) {
+		w.flowTurn() // a step beside a hold
+		return
+	}
 	switch w.choose(w.odds.acts) {
 	case "work":
 		w.work()
@@ -155,6 +159,8 @@ func (w *world) turn() {
 		w.change()
 	case "compact":
 		w.post(w.write("compact"))
+	case "workflow":
+		w.flowTurn()
 	case "wait":
 		w.totals.Events["long wait"]++
 		w.advance(time.Duration(1+w.rng.IntN(40)) * time.Second)
@@ -172,8 +178,15 @@ func (w *world) ownerless() {
 		w.change()
 	default:
 		w.open([]transcript.OpenWhy{transcript.OpenStart, transcript.OpenWake}[w.rng.IntN(2)])
+		if w.actor != nil {
+			w.adopts()
+		}
 		if w.actor != nil && w.actor.State.Interrupted() && w.roll(w.odds.resume) {
-			w.resume()
+			if w.flow.open && w.roll(0.5) {
+				w.flowTurn()
+			} else {
+				w.resume()
+			}
 		}
 	}
 }
@@ -208,6 +221,8 @@ func (w *world) finish() {
 			w.approve()
 			w.advance(time.Second)
 			w.work()
+		case w.flow.open:
+			w.flowTurn()
 		case w.roll(0.3) && n < 300:
 			w.post(w.write("prompt"))
 		default:

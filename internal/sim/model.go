@@ -50,7 +50,11 @@ func (w *world) think() (*llm.Response, *llm.Error) {
 	if w.calm {
 		return w.speaks(llm.StopEnd), nil
 	}
-	switch what := w.choose(w.odds.model); what {
+	what := w.choose(w.odds.model)
+	if r := w.actor.State.Run; r != nil && r.Step != nil && !r.Step.Assistant() && w.roll(0.15) {
+		what = "yield" // a submitting step asks the user
+	}
+	switch what {
 	case "calls":
 		return w.calls(llm.StopTools, 1+w.rng.IntN(4)), nil
 	case "cut calls":
@@ -137,6 +141,8 @@ func (w *world) call() *llm.Call {
 		c.Arguments = fmt.Sprintf(`{"name":%q}`, w.skillName())
 	case "todo":
 		c.Arguments = w.todo()
+	case "workflow":
+		c.Arguments = w.submits()
 	case "message_user":
 		c.Arguments = `{"message":"half done","blockOnUser":false}`
 	case "broken":

@@ -21,6 +21,7 @@ type odds struct {
 	// contract: the model works by skills: it loads, ties tasks to steps,
 	// completes, and begins again.
 	contract   bool
+	flow       bool    // a workflow has the session
 	fat        bool    // long texts fill the window
 	badSummary float64 // of the compactions
 	asked      string  // a tool that asks; "" for none
@@ -61,11 +62,17 @@ func draw(w *world) odds {
 	if weights["down"] == 0 {
 		weights["fail"], weights["crash"], o.pace = 60, 1, 6000
 	}
-	if o.contract = w.roll(0.2); o.contract {
+	trait(0.45, "step", 14)
+	if weights["step"]--; weights["step"] > 0 && w.roll(0.5) {
+		o.torn = 0.25
+	}
+	if o.contract = w.roll(0.26); o.contract {
 		o.length += 80
 		weights["todo"], weights["skill"], weights["yield"], weights["crash"] = 8, 10, 16, 1
 		weights["cut calls"], weights["fail"], weights["abort"] = 0, 0, 0
+		weights["step"] = 0
 	}
+	o.flow = weights["step"] > 0
 	o.lists(weights)
 	if weights["down"] == 0 && w.roll(0.5) {
 		o.failures = []choice{{1, "incomplete"}}
@@ -102,10 +109,10 @@ func limits(w *world) session.Limits {
 
 func (o *odds) lists(x map[string]int) {
 	o.acts = []choice{{45 + x["work"], "work"}, {12 * x["speak"], "speak"}, {2, "two"}, {6, "again"}, {x["abort"] + 1, "abort"}, {2, "resume"},
-		{1, "close"}, {x["crash"], "crash"}, {2, "change"}, {3, "wait"}, {2, "compact"}}
+		{1, "close"}, {x["crash"], "crash"}, {2, "change"}, {3, "wait"}, {2, "compact"}, {x["step"], "workflow"}}
 	o.classes = []choice{{8, "prompt"}, {6, "steer"}, {1, "answer"}, {1, "human follow"}, {10, "inject"}}
 	o.model = []choice{{18 * x["stop"], "stop"}, {30, "calls"}, {x["cut calls"], "cut calls"}, {2 * x["yield"], "yield"},
 		{2, "yield beside"}, {1, "length"}, {1, "filtered"}, {5 * x["fail"], "fail"}}
-	o.tools = []choice{{4, "read"}, {3, "write"}, {3, "edit"}, {5, "bash"}, {3 * x["todo"], "todo"}, {2, "message_user"}, {2 * x["skill"], "skill"}, {1, "no_such_tool"}, {1, "broken"}}
+	o.tools = []choice{{4, "read"}, {3, "write"}, {3, "edit"}, {5, "bash"}, {3 * x["todo"], "todo"}, {2, "message_user"}, {2 * x["skill"], "skill"}, {1, "no_such_tool"}, {1, "broken"}, {x["step"] / 2, "workflow"}}
 	o.failures = []choice{{8, "retry"}, {6, "incomplete"}, {x["down"], "fatal"}, {x["down"], "overflow"}}
 }

@@ -99,6 +99,8 @@ func (w *world) tells(e *effect, out *transcript.Output) {
 		return
 	}
 	switch e.Tool.Name {
+	case "workflow":
+		w.accepts(e, out)
 	case "skill":
 		for _, name := range e.Tool.Load {
 			s, _ := w.env.Skills.Get(name)

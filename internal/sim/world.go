@@ -30,6 +30,7 @@ type world struct {
 	why     transcript.OpenWhy
 	token   int
 	effects []*effect // of the present owner, in the order of their start
+	flow    flow
 	letters []*letter // what people and services want to say
 	said    int
 	asks    []session.Approves // that were open once, for people to answer
@@ -286,6 +287,7 @@ func decls() []llm.Tool {
 	return []llm.Tool{
 		{Name: "read", Schema: path}, {Name: "write", Schema: path}, {Name: "edit", Schema: path},
 		{Name: "skill", Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`)},
+		{Name: "workflow", Schema: json.RawMessage(`{"type":"object","properties":{"action":{"type":"string"},"attempt":{"type":"string"},"output":{}},"required":["action"],"additionalProperties":false}`)},
 		{Name: "bash", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"additionalProperties":false}`)},
 	}
 }

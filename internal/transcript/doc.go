@@ -15,7 +15,7 @@
 // the first node of a branch that starts at the root. Two families:
 //
 //   - session records belong to the session on all branches and are folded
-//     in log order: open, session, arrive, leaf, label;
+//     in log order: open, session, arrive, withdraw, leaf, label;
 //   - nodes have a parent and are folded along the path from the root to the
 //     leaf: facts, deliver, resume, request, assistant, fail, ask,
 //     approval, intent, result, abort, settled,
@@ -30,7 +30,20 @@
 // The open entry of a repair says what counts of the segments before it
 // (package disk); it may leave gaps in seq and nodes without their parents.
 // An arrival has one of the classes of this build; others are refused, since
-// nothing would ever deliver it.
+// nothing would ever deliver it. One of class step is a trusted workflow_step
+// and names its attempt, and no other arrival has a step.
+//
+// # Steps of workflows (step.go)
+//
+//	arrive    step{run, workflow, node, attempt, kind, completion, maxChars}: a prompt
+//	abort     cause: the workflow ends its step; none: a person stops the run
+//	result    submitted{attempt, output}: what the workflow accepted
+//	settled   attempt: of the run's step
+//	withdraw  attempt, arrivals, by, cause: prompts that wait no longer
+//	compact   pinned[].step: the words are the prompt of a step
+//
+// The model gets a prompt as <workflow_step mark workflow step attempt kind
+// completion>, the body escaped, from its delivery and from a compaction alike.
 //
 // # Errors
 //

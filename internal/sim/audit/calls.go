@@ -56,7 +56,7 @@ func (a *auditor) intent(e *entry) {
 		a.fail("call", e.ID, "the answer was cut, %s must not run", c.id)
 	case a.bad(c) || isCore(c.name) || c.name == a.rec.Denied:
 		a.fail("call", e.ID, "%s must not run", c.name)
-	case b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]) || b.Safe != (c.name == "read" || c.name == "skill"):
+	case b.Tool != c.name || b.Digest != hex.EncodeToString(sum[:]) || b.Safe != (c.name == "read" || c.name == "skill" || c.name == "workflow"):
 		a.fail("call", e.ID, "the intent doesn't fit the call")
 	case lock && b.Lock != path || !lock && b.Lock != "":
 		a.fail("call", e.ID, "the lock key is %q", b.Lock)
@@ -75,6 +75,7 @@ func (a *auditor) result(e *entry) {
 		a.fail("call", e.ID, "a result in an interrupted run that nobody resumed")
 	}
 	c, b := a.openCall(e), e.Raw
+	a.stepResult(e, c)
 	switch {
 	case b.Outcome == "unknown":
 		a.unknown(e, c, closing)

@@ -42,9 +42,10 @@ type anchor struct {
 }
 
 type pin struct {
-	Arrival string `json:"arrival"`
-	File    string `json:"file"`
-	Text    string `json:"text"`
+	Arrival string    `json:"arrival"`
+	File    string    `json:"file"`
+	Text    string    `json:"text"`
+	Step    *stepMark `json:"step"`
 }
 
 // context is what the audit knows of the context beside its messages.
@@ -104,7 +105,7 @@ func (a *auditor) requested(e *entry, begins bool) {
 	for _, id := range e.Raw.Arrivals {
 		q := a.byID[id]
 		begins = begins || isPrompt(q)
-		if isHuman(q) {
+		if isHuman(q) || isStep(q) {
 			said = append(said, words{e.ID, q})
 		}
 	}
@@ -209,7 +210,7 @@ func (a *auditor) compact(e *entry) {
 	for _, p := range e.Raw.Shortened {
 		for i := range kept {
 			if kept[i].arrival != nil && kept[i].arrival.ID == p.Arrival {
-				kept[i].exact = a.pinText(e, p, kept[i].arrival)
+				kept[i] = pinWant(kept[i], a.pinText(e, p, kept[i].arrival))
 			}
 		}
 	}

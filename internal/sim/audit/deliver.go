@@ -12,11 +12,18 @@ func (a *auditor) deliver(e *entry) {
 		a.fail("delivery", e.ID, "it is empty")
 	}
 	fresh := a.run == nil || a.turn == batchEnded || a.turn == modelStopped
+	var step *entry
+	if a.run == nil {
+		step = a.stepDue()
+	}
 	fits, early := a.situation(e)
 	if b.Early != early {
 		a.fail("delivery", e.ID, "early is %v", b.Early)
 	}
 	due := a.due(fits)
+	if step != nil {
+		due = []string{step.ID}
+	}
 	if !slices.Equal(b.Arrivals, due) {
 		a.fail("delivery", e.ID, "it holds %v, want %v", b.Arrivals, due)
 	}
@@ -26,6 +33,7 @@ func (a *auditor) deliver(e *entry) {
 	}
 	a.requested(e, a.run.id == e.ID)
 	a.yielded = ""
+	a.stepDelivered(e)
 	for _, id := range b.Arrivals {
 		a.give(a.byID[id])
 	}
@@ -54,12 +62,16 @@ func (a *auditor) situation(e *entry) (fits func(*entry) bool, early bool) {
 	case r.abort != nil:
 		a.fail("abort", e.ID, "a delivery in an aborted run")
 	case a.turn == batchEnded:
-		if !a.waits(isHuman) {
+		if !a.personWaits() {
 			a.fail("settle", e.ID, "the run goes on over its yield without a person's words")
 		}
 		return func(e *entry) bool { return isSteer(e) || isPrompt(e) || isFollow(e) && isHuman(e) }, true
 	case a.turn == modelStopped && a.stop != "stop":
 		a.fail("settle", e.ID, "a delivery after an answer that stopped with %s", a.stop)
+	case a.turn == modelStopped && !a.free():
+		a.fail("step", e.ID, "what is held is delivered")
+	case a.turn == modelStopped && r.step.answers() && !a.waits(func(q *entry) bool { return isSteer(q) && isHuman(q) }):
+		a.fail("step", e.ID, "it goes on after its answer, and no person steers")
 	case a.turn == modelStopped && !a.waits(isSteer):
 		a.stats.Cases["joined at a stop"]++
 		return stopped, false
@@ -79,12 +91,23 @@ func (a *auditor) begin(e *entry) {
 	if a.date != now.Date || a.agents != now.Agents {
 		a.fail("start", e.ID, "the model was told %q and %q, and %q and %q are in force", a.date, a.agents, now.Date, now.Agents)
 	}
+	a.run = &run{id: e.ID, since: e.Time}
+	a.asked, a.mayBe = nil, false
+	a.fails, a.lastFail = 0, nil
+	if st := a.stepDue(); st != nil {
+		a.run.step = st.Raw.Step
+		if a.hold != "" {
+			a.stats.Cases["step begins beside a hold"]++
+		}
+		return
+	}
 	if a.hold != "" {
 		a.stats.Cases["hold lifted: "+a.hold]++
 	}
-	a.run = &run{id: e.ID, since: e.Time}
-	a.asked, a.mayBe = nil, false
-	a.hold, a.fails, a.lastFail = "", 0, nil
+	if a.yields != nil {
+		a.stats.Cases["reply to a step's yield"]++
+	}
+	a.hold, a.run.step, a.yields = "", a.yields, nil
 }
 
 // due lists what a delivery takes: injections, then people's words, in the
@@ -118,11 +141,16 @@ func (a *auditor) give(e *entry) {
 	a.queue = slices.DeleteFunc(slices.Clone(a.queue), func(q *entry) bool { return q == e })
 	b := e.Raw
 	a.stats.Classes[b.Class]++
+	if isHuman(e) && e.seq > a.holdSeq {
+		a.hold = ""
+	}
 	if isNudge(e) {
 		a.run.nudges++
 		a.stats.Cases["nudge"]++
 	}
 	switch {
+	case isStep(e):
+		a.wants = append(a.wants, want{role: "developer", holds: escape(b.Text), arrival: e})
 	case b.Inject == "":
 		a.wants = append(a.wants, want{role: "user", exact: b.Text, arrival: e})
 	case b.Trusted:

@@ -30,5 +30,6 @@
 //	tasks      the list is the newest todo result's, and so is the projection
 //	compaction a context is cut only where pairs stay together, each message is covered or stays, once; what is too big isn't sent
 //	restore    what the owners say stands in the block of a compaction, each once, with their bytes; the request stays word for word
+//	step       a prompt is delivered alone, once, in its turn; what would end an answer's step in another way is refused, and nothing else; replies are counted; what the workflow took is in the log; the hold beside a step stays
 //	end        no run is left, and nothing waits that could have been delivered
 package audit

@@ -83,6 +83,11 @@ type body struct {
 
 	compaction
 
+	Step      *stepMark   `json:"step"`
+	Attempt   string      `json:"attempt"`
+	Cause     string      `json:"cause"`
+	Submitted *submission `json:"submitted"`
+
 	Reason  string `json:"reason"`
 	Answer  string `json:"answer"`
 	Adopted bool   `json:"adopted"`

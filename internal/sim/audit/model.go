@@ -34,6 +34,7 @@ type model struct {
 	lists    map[int]*entry // by revision, the result that wrote the task list
 	contracts
 	context
+	steps
 }
 
 type turn int
@@ -56,6 +57,7 @@ type run struct {
 	nudges  int
 	abort   *entry
 	answer  *entry
+	step    *stepMark
 }
 
 type call struct {
@@ -81,7 +83,7 @@ type want struct {
 
 func (a *auditor) walk() {
 	a.aids, a.allCalls, a.snapshot, a.lists = map[string]*entry{}, map[string]*call{}, map[string]shot{}, map[int]*entry{}
-	a.known = map[string]string{}
+	a.known, a.attempts = map[string]string{}, map[string]*attempt{}
 	a.context.owner, a.loaded = map[string]*entry{}, map[string]string{}
 	for i, e := range a.log {
 		a.place(e)
@@ -100,7 +102,7 @@ func (a *auditor) walk() {
 // place checks where the entry stands in the tree: this version has one branch.
 func (a *auditor) place(e *entry) {
 	switch e.Kind {
-	case "open", "session", "arrive", "label":
+	case "open", "session", "arrive", "label", "withdraw":
 		if e.Parent != nil {
 			a.fail("log", e.ID, "a session record with a parent")
 		}
@@ -134,6 +136,8 @@ func (a *auditor) entry(e *entry) {
 	case "open":
 		a.epoch, a.why = e.Raw.Segment, e.Raw.Why
 	case "session", "label":
+	case "withdraw":
+		a.withdraw(e)
 	case "arrive":
 		a.arrive(e)
 	case "facts":
@@ -218,15 +222,18 @@ func isPrompt(e *entry) bool { return e.Raw.Class == "prompt" }
 func isNext(e *entry) bool { return e.Raw.Class == "next" }
 
 // rests: it waits for something else than a stop of the model.
-func rests(e *entry) bool { return isNext(e) || e.Raw.Class == "command" }
+func rests(e *entry) bool { return isNext(e) || isStep(e) || e.Raw.Class == "command" }
 
 func isHuman(e *entry) bool { return e.Raw.Human }
 func isNudge(e *entry) bool { return strings.HasPrefix(e.Raw.AID, "nudge:") }
 
 // mayStart reports whether something waits that starts a run.
 func (a *auditor) mayStart() bool {
+	if a.stepDue() != nil || a.personWaits() {
+		return true
+	}
 	if a.hold != "" {
-		return a.waits(func(e *entry) bool { return isHuman(e) && e.seq > a.holdSeq })
+		return false
 	}
 	return a.waits(func(e *entry) bool { return isHuman(e) || isFollow(e) || isSteer(e) && a.working() })
 }
@@ -237,6 +244,7 @@ func (a *auditor) arrive(e *entry) {
 		a.fail("arrival", e.ID, "id %q arrived before, as %s", b.AID, was.ID)
 	}
 	a.aids[b.AID] = e
+	a.stepArrives(e)
 	if isNudge(e) {
 		a.nudge(e)
 	}
@@ -263,6 +271,9 @@ func (a *auditor) nudge(e *entry) {
 	plain := a.turn == modelStopped && a.stop == "stop" && a.working() && a.run.abort == nil
 	if !plain || a.waits(func(e *entry) bool { return !rests(e) }) {
 		a.fail("limit", e.ID, "a nudge, but the model didn't just stop with a task in progress and nothing else to say")
+	}
+	if a.run.step != nil {
+		a.fail("step", e.ID, "a nudge in a step")
 	}
 	if a.run.nudges >= 2 {
 		a.fail("limit", e.ID, "a third nudge in one run")

@@ -70,6 +70,8 @@ const (
 	Projected                    // todo.json was written: Text
 	Started                      // a tool was started: Call
 	Effect                       // a tool took effect: Call
+	StepAsked                    // a workflow's prompt was answered: Entry, AID is the attempt, Again
+	StepTaken                    // the workflow took an outcome: AID is the attempt, Text; of an answer Entry
 	Reported                     // a tool's end was reported: Call, Text
 )
 

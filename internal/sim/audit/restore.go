@@ -128,13 +128,32 @@ func (a *auditor) pinned(e *entry, cut int) []want {
 		if len(pins) == 0 || pins[0].Arrival != r.e.ID {
 			a.fail("restore", e.ID, "the words %s of the request are lost", r.e.ID)
 		}
-		out = append(out, want{role: "user", exact: a.pinText(e, pins[0], r.e), arrival: nil})
+		w := want{role: "user"}
+		if isStep(r.e) {
+			w.role = "developer"
+			a.stats.Cases["step prompt pinned"]++
+			if pins[0].Step == nil || *pins[0].Step != *r.e.Raw.Step {
+				a.fail("restore", e.ID, "the prompt %s is kept without its step", r.e.ID)
+			}
+		}
+		out = append(out, pinWant(w, a.pinText(e, pins[0], r.e)))
 		pins = pins[1:]
 	}
 	if len(pins) > 0 {
 		a.fail("restore", e.ID, "%d pinned words are none of the request", len(pins))
 	}
 	return out
+}
+
+// pinWant is the message of words that are kept: a person's are exact, a
+// step's prompt stands in its tag.
+func pinWant(w want, text string) want {
+	if w.role == "developer" {
+		w.holds = escape(text)
+	} else {
+		w.exact = text
+	}
+	return w
 }
 
 // leftOpen reports whether the newest settle left its request open.

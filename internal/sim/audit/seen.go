@@ -67,6 +67,10 @@ func (a *auditor) checkSeen() {
 			a.decided(s)
 		case AbortTold:
 			a.abortTold(s)
+		case StepAsked:
+			a.stored(s, s.Entry, "told to the workflow")
+		case StepTaken:
+			a.stepTaken(s)
 		case Published:
 			a.stored(s, s.Entry, "published")
 		case Projected:
@@ -289,6 +293,8 @@ func (a *auditor) checkEnd() {
 	}
 	for _, q := range a.queue {
 		switch {
+		case isStep(q) && (a.hold == "" || a.hold == "yield" || q.seq > a.holdSeq):
+			a.fail("end", q.ID, "step %q was never delivered", q.Raw.AID)
 		case isNext(q):
 		case a.hold != "" && (!isHuman(q) || q.seq < a.holdSeq):
 		case a.hold == "" && isSteer(q) && !isHuman(q) && !a.working():

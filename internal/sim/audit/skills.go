@@ -209,7 +209,7 @@ func (a *auditor) said(e *entry, c *call) {
 		n, _ := strconv.Atoi(number)
 		act := a.inForce(d.Skill)
 		if act == nil || n < 1 || n > len(act.steps) {
-			if !a.mayBe {
+			if !a.mayBe && a.run.step == nil {
 				a.fail("steps", e.ID, "the user was told a deviation from %s#%s, which is no step", d.Skill, d.Step)
 			}
 			continue
@@ -221,7 +221,7 @@ func (a *auditor) said(e *entry, c *call) {
 			act.steps[n-1] = "deviated"
 		}
 	}
-	if bare > 0 && !a.mayBe && m.Block && m.Reason == "complete" {
+	if bare > 0 && !a.mayBe && a.run.step == nil && m.Block && m.Reason == "complete" {
 		a.fail("steps", e.ID, "%d open steps were let through without the one refusal", bare)
 	}
 	if m.Block {
@@ -230,7 +230,10 @@ func (a *auditor) said(e *entry, c *call) {
 	if !m.Block || m.Reason != "complete" {
 		return
 	}
-	if open := a.openSteps(); len(open) > 0 {
+	if open := a.openSteps(); len(open) > 0 && a.run.step != nil {
+		a.closeDone()
+		return
+	} else if len(open) > 0 {
 		a.fail("steps", e.ID, "a completing message was delivered with %v open and unmarked", open)
 	}
 	if a.missing() != "" {
@@ -243,6 +246,26 @@ func (a *auditor) said(e *entry, c *call) {
 		a.stats.Cases["skills closed"]++
 	}
 	a.active = nil // all steps are done or deviated, so all activations end
+}
+
+// closeDone ends the activations that a completing message in a workflow's
+// step closes: those with nothing open, and what serves none that goes on.
+func (a *auditor) closeDone() {
+	on := map[string]bool{}
+	for _, act := range a.active {
+		for i, st := range act.steps {
+			if st == "" && !slices.Contains(a.skill(act.name).Optional, i) {
+				on[act.name] = true
+			}
+		}
+	}
+	a.active = slices.DeleteFunc(slices.Clone(a.active), func(act activation) bool {
+		serves := on[act.name] || on[act.by]
+		for name := range on {
+			serves = serves || slices.Contains(a.skill(name).Requires, act.name)
+		}
+		return !serves
+	})
 }
 
 // missing names a skill that the words of this turn need and that isn't
@@ -285,7 +308,7 @@ func (a *auditor) reasoned(e *entry, c *call) {
 		a.mayBe = true
 		a.stats.Cases["open steps refused"]++
 	}
-	caused := isCore(c.name) || c.name == "skill" || a.cut || a.bad(c) || e.Raw.Denied != "" || stopping || a.run.epoch != e.epoch || a.tellsMark(c)
+	caused := a.run.step.answers() && ends(c) || isCore(c.name) || c.name == "skill" || a.cut || a.bad(c) || e.Raw.Denied != "" || stopping || a.run.epoch != e.epoch || a.tellsMark(c)
 	switch {
 	case caused:
 	case a.missing() == "":

@@ -94,6 +94,7 @@ func (a *auditor) answer(e *entry) {
 	r.resumes = 0
 	a.fails, a.lastFail = 0, nil
 	a.since, a.overflow = 0, false
+	a.stepAnswer(e)
 	a.calls = nil
 	a.wants = append(a.wants, want{role: "assistant", parts: b.Parts})
 	for _, p := range b.Parts {
@@ -152,6 +153,9 @@ func (a *auditor) aborted(e *entry) {
 	if a.run == nil || a.run.abort != nil && a.run.abort.epoch == e.epoch {
 		a.fail("abort", e.ID, "an abort, but no run that isn't aborting")
 	}
+	if a.answeredStep() || e.Raw.Cause != "" && (a.run.step == nil || !endCause(e.Raw.Cause)) {
+		a.fail("step", e.ID, "an abort of a step that has its answer, or with cause %q", e.Raw.Cause)
+	}
 	a.run.abort = e
 	a.req = nil
 	a.queue = slices.DeleteFunc(slices.Clone(a.queue), func(q *entry) bool { return q.Raw.Class == "command" })
@@ -178,7 +182,10 @@ func (a *auditor) settled(e *entry) {
 	if a.open() > 0 {
 		a.fail("settle", e.ID, "while %d calls are open", a.open())
 	}
-	closed := b.Reason == "interrupted" || b.Reason == "aborted" && a.closing()
+	closed := b.Reason == "interrupted" || b.Reason == "aborted" && a.closing() || b.Reason == "done" && a.answeredStep() && a.closing()
+	if a.run.step != nil && a.nextStep() && a.run.epoch != e.epoch {
+		a.stats.Cases["step closes an interrupted one"]++
+	}
 	if a.run.epoch != e.epoch && !closed {
 		a.fail("settle", e.ID, "%s of an interrupted run that nobody resumed", b.Reason)
 	}
@@ -187,13 +194,19 @@ func (a *auditor) settled(e *entry) {
 	}
 	a.checkAnswer(e)
 	a.stats.Settles[b.Reason]++
+	a.stepSettled(e)
+	if a.hold != "" {
+		a.stats.Cases["hold kept by a step"]++
+	}
 	abort := a.run.abort
 	a.run, a.req = nil, nil
 	switch b.Reason {
 	case "yield", "error", "incomplete", "limit", "crash_loop", "context_irreducible":
 		a.hold, a.holdSeq = b.Reason, e.seq
 	case "aborted":
-		a.hold, a.holdSeq = b.Reason, abort.seq
+		if abort.Raw.Cause == "" {
+			a.hold, a.holdSeq = b.Reason, abort.seq
+		}
 	}
 	a.checkMore(e)
 }
@@ -202,7 +215,7 @@ func (a *auditor) settled(e *entry) {
 func (a *auditor) cause(e *entry) string {
 	r, l := a.run, a.rec.Limits
 	plain := a.turn == modelStopped
-	moves := func(q *entry) bool { return !rests(q) }
+	moves := func(q *entry) bool { return !rests(q) && a.free() && (!r.step.answers() || isSteer(q) && isHuman(q)) }
 	must := func(ok bool, why string) string {
 		if ok {
 			return ""
@@ -214,11 +227,11 @@ func (a *auditor) cause(e *entry) string {
 	}
 	switch e.Raw.Reason {
 	case "done":
-		return must(plain && a.stop == "stop" && !a.waits(moves) && !a.working(), "the model didn't stop with nothing left to do")
+		return must(plain && a.stop == "stop" && !(a.waits(moves) && r.epoch == e.epoch) && (!a.working() || r.step != nil), "the model didn't stop with nothing left to do")
 	case "no_yield":
-		return must(plain && a.stop == "stop" && !a.waits(moves) && a.working() && r.nudges == 2, "it wasn't nudged twice")
+		return must(plain && r.step == nil && a.stop == "stop" && !a.waits(moves) && a.working() && r.nudges == 2, "it wasn't nudged twice")
 	case "yield":
-		return must(a.turn == batchEnded && !a.waits(isHuman), "the batch doesn't end the run, or a person's words wait")
+		return must(a.turn == batchEnded && !a.personWaits(), "the batch doesn't end the run, or a person's words wait")
 	case "length":
 		return must(plain && a.stop == "length" || r.cuts >= 3, "no answer was cut")
 	case "content_filter":
@@ -226,7 +239,7 @@ func (a *auditor) cause(e *entry) string {
 	case "aborted":
 		return must(r.abort != nil, "nobody aborted it")
 	case "interrupted":
-		return must(r.epoch != e.epoch && a.spoken(), "no person spoke since")
+		return must(r.epoch != e.epoch && (a.spoken() || a.nextStep()) && !a.answeredStep(), "no person spoke since, or the step has its answer")
 	case "error":
 		return must(a.lastFail != nil && (a.lastFail.Raw.Class == "fatal" || a.fails > 3), "tries are left")
 	case "incomplete":
@@ -282,5 +295,5 @@ func (a *auditor) spoken() bool {
 
 // closing reports whether an interrupted run may be closed without a resume.
 func (a *auditor) closing() bool {
-	return a.spoken() || a.run.abort != nil && a.run.abort.epoch > a.run.epoch
+	return a.spoken() || a.nextStep() || a.run.abort != nil && a.run.abort.epoch > a.run.epoch
 }

@@ -260,6 +260,9 @@ func TestW36_StaleBranch(t *testing.T) {
 			p := newPlace(t)
 			p.bin = crashBin
 			stale := strings.Replace(summaryScript(), quoted(summaryText), quoted("A stale answer."), 1)
+			if point == "step.prompted" { // it shall have no time to answer
+				stale = strings.Replace(stale, "- {text: ", "- {delayMs: 60000, text: ", 1)
+			}
 			p.model("script", stale)
 			if !p.diesAt(point, "run", "summary-check", boils) {
 				t.Fatal("it didn't die")

@@ -61,7 +61,7 @@ sim: ## simulate crashes with SEEDS seeds (5000), without the race detector
 	GAMMA_SIM_SEEDS=$(SEEDS) go test -count=1 -timeout 60m -v -run '^TestR1_(Simulation|Runs)$$' ./internal/sim ./internal/sim/runs
 
 kills: ## kill the real binary KILLS times (200) in the middle of runs and check what is left
-	GAMMA_KILLS=$(KILLS) go test -count=1 -timeout 60m -v -run '^TestR2_(Workflow)?Kills$$' ./internal/e2e
+	GAMMA_KILLS=$(KILLS) go test -count=1 -timeout 60m -v -run '^TestR2_(Workflow|Step)?Kills$$' ./internal/e2e
 
 mutants: ## switch rules off one by one and see the simulation find it
 	go test -tags mutants -count=1 -timeout 60m -v -run '^TestR1_(Run)?Mutants$$' ./internal/sim ./internal/sim/runs

@@ -5,8 +5,8 @@
 //
 // and see what each is for with "gamma run --list". Most need no model: the
 // steps are commands, small Go functions, timers and people. Those that do
-// (assistant-reply, echo, model-decision, two-turn) run offline with the model
-// that scripts/NAME.yaml plays:
+// (assistant-reply, echo, model-decision, recommend, summary-check, two-turn) run
+// offline with the model that scripts/NAME.yaml plays:
 //
 //	go run ./cmd/gamma run echo "What is a monad?" --model script:examples/workflows/scripts/echo.yaml
 package workflows
@@ -32,6 +32,8 @@ func All() []Example {
 		{"include", Include},
 		{"model-decision", ModelDecision},
 		{"progress", Progress},
+		{"recommend", Recommend},
+		{"summary-check", SummaryCheck},
 		{"two-turn", TwoTurn},
 	}
 }

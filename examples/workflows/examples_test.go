@@ -16,6 +16,7 @@ import (
 )
 
 // TestC11_EachExampleRuns carries each example out on a folder with a README.
+// Those with steps for a model run in internal/e2e, over HTTP.
 func TestC11_EachExampleRuns(t *testing.T) {
 	inputs := map[string]string{"delay-retry": `{"seconds":1}`, "progress": `{"files":3}`, "human-decision": `{"task":"read, then write"}`}
 	outputs := map[string]string{

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
+	"time"
 
+	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/host"
 )
 
@@ -52,7 +55,13 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	}
 	id := host.ChildID(run)
 	cmd := c.flags.exec(id)
-	if _, err := home.Tail(id, 1); errors.Is(err, fs.ErrNotExist) {
+	_, err = home.Tail(id, 1)
+	if cut := (*disk.UnfinishedError)(nil); errors.As(err, &cut) { // a host was killed while it made it: it holds nothing
+		if _, err = home.Remove(id, os.Getpid(), time.Now().UTC(), false); err == nil {
+			err = fs.ErrNotExist
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		cmd = c.flags.exec("")
 		cmd.id, cmd.Label = id, "steps of workflow run "+run
 	} else if err != nil {

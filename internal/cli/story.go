@@ -40,6 +40,9 @@ type act struct {
 	Say     string       `yaml:"say"`     // to the reader
 	Exec    *storyExec   `yaml:"exec"`    // gamma exec
 	Crash   *storyCrash  `yaml:"crash"`   // gamma exec in a process that is killed
+	Run     *storyRun    `yaml:"run"`     // gamma run, perhaps killed
+	Answer  string       `yaml:"answer"`  // gamma runs answer, with this choice
+	Replies string       `yaml:"replies"` // shows what a step of a run has told the user
 	Inject  *storyInject `yaml:"inject"`  // gamma inject
 	Compact string       `yaml:"compact"` // gamma session compact, with these instructions
 	Rewind  int          `yaml:"rewind"`  // gamma session rewind to before the N-th message, from 1
@@ -183,6 +186,12 @@ func (t *teller) act(a act) (code int, err error) {
 		return t.exec(a.Exec)
 	case a.Crash != nil:
 		return 0, t.crash(a.Crash)
+	case a.Run != nil:
+		return 0, t.run(a.Run)
+	case a.Answer != "":
+		return 0, t.answer(a.Answer)
+	case a.Replies != "":
+		return 0, t.replies(a.Replies)
 	case a.Inject != nil:
 		return 0, t.inject(a.Inject)
 	case a.Compact != "":

@@ -22,7 +22,7 @@ func TestC6_StoriesAreWhole(t *testing.T) {
 		}
 		for i, a := range s.Acts {
 			set := 0
-			for _, has := range []bool{a.Say != "", a.Exec != nil, a.Crash != nil, a.Inject != nil, a.Request != "", a.Compact != "", a.Rewind > 0, a.File != ""} {
+			for _, has := range []bool{a.Say != "", a.Exec != nil, a.Crash != nil, a.Run != nil, a.Answer != "", a.Replies != "", a.Inject != nil, a.Request != "", a.Compact != "", a.Rewind > 0, a.File != ""} {
 				if has {
 					set++
 				}

@@ -8,7 +8,7 @@
 // message, since a test that waits for such a crash would prove nothing.
 //
 // Here marks a point between two steps; Torn marks a write that can be cut
-// in half. The points:
+// in half, Cut one that can lose its last line. The points:
 //
 //	create.dir-made         the session directory exists and is locked, nothing in it
 //	create.segment-created  the first segment exists, empty; the directories are synced
@@ -23,6 +23,7 @@
 //	open.after-sync         the open line is synced, the caller doesn't know yet
 //	append.before           nothing of the batch is written
 //	append.torn             half of the batch's bytes is written
+//	append.cut              all lines of the batch but the last are written
 //	append.after-write      the batch is written, not synced
 //	append.after-sync       the batch is synced, the caller doesn't know yet
 //	repair.segment-created  the doctor's segment exists, empty
@@ -40,21 +41,31 @@
 //	store.before-begin      writes wait for a transaction of the database
 //	store.before-commit     all of them are in the transaction, it isn't committed
 //	store.after-commit      it is committed and synced, no caller knows yet
+//	step.owed               an attempt of an agent step is prepared, its session knows nothing of it
+//	step.prompted           the prompt is in the session, nobody waits for the answer yet
+//	step.settled            the attempt has settled in its session, the run knows nothing of it
+//
+// Quick shortens the times of a claim in such a build, so that a test can let a
+// lease run out.
 package crashpoint
 
 // Variable is the environment variable that names the point to crash at.
 const Variable = "GAMMA_CRASH_AT"
+
+// QuickVariable is the environment variable by whose number Quick divides.
+const QuickVariable = "GAMMA_QUICK"
 
 // Names returns the names of all points, in the order of the table above.
 func Names() []string {
 	return []string{
 		"create.dir-made", "create.segment-created", "create.torn", "create.after-write", "create.after-sync",
 		"open.locked", "open.segment-created", "open.torn-copied", "open.torn", "open.after-write", "open.after-sync",
-		"append.before", "append.torn", "append.after-write", "append.after-sync",
+		"append.before", "append.torn", "append.cut", "append.after-write", "append.after-sync",
 		"repair.segment-created", "repair.copied", "remove.renamed",
 		"fork.filled", "fork.renamed", "rewind.file", "rewind.restored",
 		"replace.before-rename", "replace.after-rename",
 		"file.noted", "file.before-rename", "file.after-rename",
 		"store.before-begin", "store.before-commit", "store.after-commit",
+		"step.owed", "step.prompted", "step.settled",
 	}
 }

@@ -3,6 +3,7 @@
 package crashpoint
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Enabled reports whether this build crashes on request.
@@ -31,11 +33,36 @@ func Here(name string) {
 // was asked to die here, it writes the first half of b before.
 func Torn(name string, w io.Writer, b []byte) {
 	if due(name) {
-		if _, err := w.Write(b[:len(b)/2]); err != nil {
-			refuse(fmt.Sprintf("%s: the first half could not be written: %v", name, err))
-		}
-		die()
+		writeAndDie(name, w, b[:len(b)/2])
 	}
+}
+
+// Cut marks the point name before the last line of b is written to w: if the
+// process was asked to die here, it writes all lines before it.
+func Cut(name string, w io.Writer, b []byte) {
+	if due(name) {
+		writeAndDie(name, w, b[:bytes.LastIndexByte(bytes.TrimSuffix(b, []byte("\n")), '\n')+1])
+	}
+}
+
+func writeAndDie(name string, w io.Writer, b []byte) {
+	if _, err := w.Write(b); err != nil {
+		refuse(fmt.Sprintf("%s: the first part could not be written: %v", name, err))
+	}
+	die()
+}
+
+// Quick is d, divided by the number in the environment, if it has one.
+func Quick(d time.Duration) time.Duration {
+	text := os.Getenv(QuickVariable)
+	if text == "" {
+		return d
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		refuse(fmt.Sprintf("%s is %q, not a number from 1", QuickVariable, text))
+	}
+	return d / time.Duration(n)
 }
 
 // due counts a passing of name and reports whether it is the one asked for.

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString("x")
 		Here("append.before")
 		Torn("append.torn", os.Stdout, []byte("whole"))
+		Cut("append.cut", os.Stdout, []byte("one\ntwo\nthree\n"))
 	}
 	if os.Getenv("GAMMA_CRASHPOINT_TEST") == "unlisted" {
 		Here("no such point")
@@ -47,6 +48,7 @@ func TestR2_KillsAtTheNamedPassing(t *testing.T) {
 	for at, want := range map[string]string{
 		"append.before": "x", "append.before:1": "x", "append.before:3": "xxx",
 		"append.torn": "xwh", "append.torn:2": "xxwh",
+		"append.cut": "xone\ntwo\n", "append.cut:2": "xxone\ntwo\n",
 	} {
 		out, said, status := run(t, at, "on")
 		if out != want || !status.Signaled() || status.Signal() != syscall.SIGKILL {

@@ -53,6 +53,7 @@ func (s *Session) Append(entries []transcript.Entry) error {
 	}
 	crashpoint.Here("append.before")
 	crashpoint.Torn("append.torn", s.file, text)
+	crashpoint.Cut("append.cut", s.file, text)
 	n, err := s.file.Write(text)
 	if err == nil && n < len(text) {
 		err = io.ErrShortWrite

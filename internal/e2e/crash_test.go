@@ -180,11 +180,11 @@ func resumeDies(t *testing.T, name string) int {
 
 // ofRuns lists the crash points that this run passes. Those of a repair and of
 // a removal are met by the tests of internal/disk, those of files by
-// TestR2_E44_KilledWrites, those of a fork, a rewind and the database by tests of
-// their own.
+// TestR2_E44_KilledWrites, those of a fork, a rewind, the database and agent steps
+// by tests of their own.
 func ofRuns() []string {
 	return slices.DeleteFunc(crashpoint.Names(), func(name string) bool {
 		return strings.HasPrefix(name, "repair.") || strings.HasPrefix(name, "remove.") || strings.HasPrefix(name, "file.") ||
-			strings.HasPrefix(name, "fork.") || strings.HasPrefix(name, "rewind.") || strings.HasPrefix(name, "store.")
+			strings.HasPrefix(name, "fork.") || strings.HasPrefix(name, "rewind.") || strings.HasPrefix(name, "store.") || strings.HasPrefix(name, "step.")
 	})
 }

@@ -152,6 +152,7 @@ type running struct {
 	quiet  chan struct{}   // closed with events
 	gone   chan struct{}   // closed when it and all that it started are gone
 	stderr *bytes.Buffer
+	mixed  bool // not all lines are events of a session
 
 	mu   sync.Mutex
 	seen []wire.Event // whole lines so far
@@ -161,8 +162,19 @@ type running struct {
 // start starts gamma exec --json with these further arguments.
 func (p *place) start(args ...string) *running {
 	p.t.Helper()
-	cmd := p.cmd(append([]string{"exec", "--json"}, args...)...)
-	r := &running{t: p.t, cmd: cmd, events: make(chan wire.Event, 1<<16), quiet: make(chan struct{}), gone: make(chan struct{}), stderr: &bytes.Buffer{}}
+	return p.startCmd(p.cmd(append([]string{"exec", "--json"}, args...)...), false)
+}
+
+// startRun starts gamma run --json with these further arguments. Its lines are
+// those of the run and of its session; of the others only the type is kept.
+func (p *place) startRun(args ...string) *running {
+	p.t.Helper()
+	return p.startCmd(p.cmd(append([]string{"run", "--json"}, args...)...), true)
+}
+
+func (p *place) startCmd(cmd *exec.Cmd, mixed bool) *running {
+	p.t.Helper()
+	r := &running{t: p.t, cmd: cmd, mixed: mixed, events: make(chan wire.Event, 1<<16), quiet: make(chan struct{}), gone: make(chan struct{}), stderr: &bytes.Buffer{}}
 	witness, held, err := os.Pipe()
 	if err != nil {
 		p.t.Fatal(err)
@@ -197,7 +209,7 @@ func (r *running) read(out io.Reader) {
 			return
 		}
 		var e wire.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil && !strings.Contains(line, `"type":"result"`) {
+		if err := json.Unmarshal([]byte(line), &e); err != nil && !r.mixed && !strings.Contains(line, `"type":"result"`) {
 			r.t.Errorf("line of --json: %v: %q", err, line)
 		}
 		r.mu.Lock()

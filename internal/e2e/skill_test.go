@@ -3,12 +3,15 @@ package e2e
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/fakeprovider"
+	"github.com/gamma-harness/gamma/llm"
 )
 
 // notes puts a workflow skill of two steps into the workspace.
@@ -107,5 +110,51 @@ func TestI5_OwnWriteIsNotToldAgain(t *testing.T) {
 	if strings.Contains(body, "report.md was written") || strings.Count(body, "the user saved report.md") != 1 {
 		t.Errorf("the last request: %s", body)
 	}
+	strict(t, fake)
+}
+
+// TestK9_WorkflowAuthoringIsTrue: what the embedded skill shows compiles, is
+// read, and is what the tool takes.
+func TestK9_WorkflowAuthoringIsTrue(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	b, err := os.ReadFile("../skill/embedded/workflow-authoring/SKILL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]string{}
+	for i, part := range strings.Split(string(b), "```") {
+		if lang, text, ok := strings.Cut(part, "\n"); i%2 == 1 && ok {
+			blocks[lang] += text
+		}
+	}
+	code := "package skillcheck\n\nimport (\n\t\"errors\"\n\n\tw \"github.com/gamma-harness/gamma/workflow\"\n)\n\n" +
+		"type Task struct{ Task string }\n\ntype Report struct{ Title string }\n\ntype Kind string\n\nconst (\n\tBug Kind = \"bug\"\n\tQuestion Kind = \"question\"\n)\n\n" +
+		blocks["go"] + "\nvar _ = Triage\n"
+	dir, err := filepath.Abs("skillcheck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(dir, "skillcheck.go"): p.write("skillcheck.go", code)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-overlay", p.write("overlay.json", string(overlay)), "./skillcheck").CombinedOutput(); err != nil {
+		t.Errorf("the Go example: %v\n%s", err, out)
+	}
+	if _, err := llm.ParseScript("script.yaml", []byte(blocks["yaml"])); err != nil {
+		t.Errorf("the script: %v", err)
+	}
+	calls := ""
+	for line := range strings.Lines(blocks["json"]) {
+		if !strings.Contains(line, `"ID"`) {
+			calls += "  - {tools: [{name: workflow, args: " + strings.TrimSpace(line) + "}]}\n"
+		}
+	}
+	fake := p.provider(fakeprovider.Chat, "version: 1\nsteps:\n"+calls+says("Started.")+says(summaryText)+submits(checkOutput)+"default: {text: Fine.}\n", fakeprovider.Options{})
+	if r := p.run("exec", "Summarise."); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	p.summarised()
 	strict(t, fake)
 }

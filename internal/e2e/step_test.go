@@ -26,6 +26,7 @@ func TestC11_ExamplesWithAModel(t *testing.T) {
 		"echo":            `{"answer":"A monoid in the category of endofunctors."}`,
 		"model-decision":  `{"answer":"4"}`,
 		"two-turn":        `{"title":"Tea","body":"Many people drink tea."}`,
+		"summary-check":   `{"sound":true,"note":"Nothing was added."}`,
 	} {
 		p := newPlace(t)
 		r := p.run("run", name, "do it", "--model", "script:"+filepath.Join(scripts, name+".yaml"))

@@ -13,9 +13,10 @@ import (
 
 // entry is a record of a transcript as far as these tests look at it.
 type entry struct {
-	ID   string `json:"id"`
-	Kind string `json:"kind"`
-	Body struct {
+	ID     string  `json:"id"`
+	Parent *string `json:"parent"` // nil: it isn't part of the conversation
+	Kind   string  `json:"kind"`
+	Body   struct {
 		Segment int `json:"segment"`
 		Prev    *struct {
 			Token  int   `json:"token"`
@@ -45,6 +46,19 @@ type entry struct {
 		Partial string `json:"partial"`
 		By      string `json:"by"`
 		Break   string `json:"break"`
+		To      string `json:"to"`
+		AID     string `json:"aid"`
+
+		Arrivals  []string `json:"arrivals"`
+		Run       string   `json:"run"`
+		Attempt   string   `json:"attempt"`
+		Adopted   bool     `json:"adopted"`
+		Inject    string   `json:"inject"`
+		Step      *stepRef `json:"step"`
+		Submitted *struct {
+			Attempt string          `json:"attempt"`
+			Output  json.RawMessage `json:"output"`
+		} `json:"submitted"`
 	} `json:"body"`
 }
 
@@ -76,15 +90,30 @@ type session struct {
 // none whose creation was finished.
 func (p *place) readSession() *session {
 	p.t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(p.home, "sessions", "*", "transcript"))
-	if err != nil || len(dirs) > 1 {
-		p.t.Fatalf("%d sessions in %s (%v)", len(dirs), p.home, err)
+	dirs := p.sessionDirs()
+	if len(dirs) > 1 {
+		p.t.Fatalf("%d sessions in %s", len(dirs), p.home)
 	}
 	if len(dirs) == 0 {
 		return nil
 	}
-	s := &session{id: filepath.Base(filepath.Dir(dirs[0]))}
-	names, err := filepath.Glob(filepath.Join(dirs[0], "*.jsonl"))
+	return p.readSessionAt(dirs[0])
+}
+
+// sessionDirs lists the folders of transcripts.
+func (p *place) sessionDirs() []string {
+	p.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(p.home, "sessions", "*", "transcript"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return dirs
+}
+
+func (p *place) readSessionAt(dir string) *session {
+	p.t.Helper()
+	s := &session{id: filepath.Base(filepath.Dir(dir))}
+	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -42,7 +42,13 @@ func (p *place) history() *flow.Run {
 	if len(list) > 1 {
 		p.t.Fatalf("%d runs", len(list))
 	}
-	run, info, err := db.Load(p.t.Context(), list[0].ID)
+	return p.historyOf(db, list[0].ID)
+}
+
+// historyOf is history of one run.
+func (p *place) historyOf(db store.Store, id string) *flow.Run {
+	p.t.Helper()
+	run, info, err := db.Load(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}

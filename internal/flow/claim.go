@@ -201,7 +201,11 @@ func (ev Prepared) decide(c *commit) {
 	case timeout > 0:
 		at = c.env.Now + timeout
 	}
-	c.add(Fact{Kind: KindPrepared, Attempt: ev.Attempt, At: at, MaxChars: ev.MaxChars, Digest: ev.PromptHash})
+	f := Fact{Kind: KindPrepared, Attempt: ev.Attempt, At: at, MaxChars: ev.MaxChars, Digest: ev.PromptHash}
+	if c.env.Session && !n.Assistant() { // an assistant step has no other place
+		f.Session = c.Next.Session
+	}
+	c.add(f)
 	if n.Assistant() && !c.env.Session && !mutant("AssistantAnywhere") {
 		c.add(Fact{Kind: KindParked, Reason: ForSession, Now: c.env.Now})
 	}

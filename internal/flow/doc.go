@@ -64,15 +64,18 @@
 // update doesn't, nor does a claim that was given back.
 //
 // A submit step may yield: it waits for the user, and its clock stands until
-// somebody has spoken, also over parking and restarts. One that yielded in the
-// origin session goes on only there; without it the run is parked for it.
+// somebody has spoken, also over parking and restarts. A submit step that was
+// begun where the origin session lives goes on only there, and without it the
+// run is parked for it; one that was begun elsewhere goes on in the session that
+// the hosts have for the run, so that no attempt is carried out in two sessions.
 //
 // # Facts
 //
 //	created          the run is there
 //	started          its input is normalised (the commit's output) and has a title
 //	attempt_started  attempt, node, deadline; again: it replaces an interrupted one
-//	attempt_prepared of an agent, before its prompt: deadline, maxChars, digest of the prompt
+//	attempt_prepared of an agent, before its prompt: deadline, maxChars, digest of the prompt;
+//	                 session: of a submit step that is begun in the origin session
 //	deadline_moved   to At
 //	taken_up         attempt ("": the start), how often now
 //	asked            decision id, digest of the request, until, default
@@ -83,7 +86,7 @@
 //	retry_set        node, tries, until
 //	queued           next
 //	pause_asked, paused (next), held, unheld, resumed
-//	yielded          the step waits for the user, in the origin session if it names one; its clock stands
+//	yielded          the step waits for the user; its clock stands
 //	spoke            the user has spoken, or the step goes on otherwise; its clock goes on
 //	parked           reason, code, message, unbegun: the open attempt had no effect; unparked
 //	updated          type, key, data, estimate

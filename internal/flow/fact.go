@@ -188,6 +188,7 @@ func applyAttempt(g *Graph, r *Run, f Fact) {
 
 func applyPrepared(_ *Graph, r *Run, f Fact) {
 	r.Open.Prepared, r.Open.Deadline, r.Open.MaxChars, r.Open.Prompt, r.Open.Takes = true, f.At, f.MaxChars, f.Digest, 0
+	r.Open.There = f.Session != ""
 }
 
 func applyTaken(_ *Graph, r *Run, f Fact) {
@@ -263,7 +264,7 @@ func applyHeld(_ *Graph, r *Run, f Fact) {
 
 func applyWaits(_ *Graph, r *Run, f Fact) {
 	open := r.Open
-	open.Waits, open.There = f.Kind == KindYielded, f.Session != ""
+	open.Waits = f.Kind == KindYielded
 	switch {
 	case mutant("YieldKeepsClock"):
 	case open.Waits && open.Deadline > 0:

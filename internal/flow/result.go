@@ -241,11 +241,7 @@ func (ev Yielded) decide(c *commit) {
 	case n.NodeType != workflow.TypeAgent || n.Assistant() || !c.Next.Open.Prepared:
 		c.refuse("stale", "attempt %s can't wait for the user", ev.Attempt)
 	case !c.Next.Open.Waits:
-		f := Fact{Kind: KindYielded, Attempt: ev.Attempt, Now: c.env.Now}
-		if c.env.Session {
-			f.Session = c.Next.Session
-		}
-		c.add(f)
+		c.add(Fact{Kind: KindYielded, Attempt: ev.Attempt, Now: c.env.Now})
 	}
 }
 
@@ -258,8 +254,8 @@ func (ev Spoke) decide(c *commit) {
 	}
 }
 
-// Unseen: the session of an assistant step, or of one that waits for the user
-// there, isn't here any more, and nobody has seen anything since.
+// Unseen: the session of an assistant step, or of one that was begun there,
+// isn't here any more, and nobody has seen anything since.
 type Unseen struct{ Attempt string }
 
 func (ev Unseen) decide(c *commit) {

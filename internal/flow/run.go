@@ -93,7 +93,7 @@ type Attempt struct {
 	Default  string `json:"default,omitempty"`
 	Held     bool   `json:"held,omitempty"`
 	Waits    bool   `json:"waits,omitempty"`   // for the user to speak; Left is what remains of its time
-	There    bool   `json:"there,omitempty"`   // it waits in the session of origin
+	There    bool   `json:"there,omitempty"`   // a submit step that was begun in the session of origin
 	Resumes  int    `json:"resumes,omitempty"` // how often it was let go again after Escape
 	Takes    int    `json:"takes,omitempty"`   // how often it was taken up from a lost host, one after the other
 	Unbegun  bool   `json:"unbegun,omitempty"` // it was parked before it had an effect

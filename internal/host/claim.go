@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -27,7 +28,7 @@ func (c *claim) Commit(ctx context.Context, before *flow.Run, commit *flow.Commi
 	w := store.Write{Graph: c.graph, Before: before, Commit: commit, Token: c.token, Now: now.UnixMilli(), Consumed: consumed}
 	var until time.Time
 	if commit.Next.Status == flow.Running || commit.Next.Status == flow.Queued {
-		until = now.Add(runner.Lease)
+		until = now.Add(crashpoint.Quick(runner.Lease))
 		w.LeaseUntil = until.UnixMilli()
 	}
 	if err := c.host.Store.Commit(ctx, w); err != nil {
@@ -59,7 +60,7 @@ func (o outage) Is(target error) bool { return target == runner.ErrTryLater }
 // Renew keeps the claim.
 func (c *claim) Renew(ctx context.Context) (time.Time, error) {
 	now := time.Now()
-	until := now.Add(runner.Lease)
+	until := now.Add(crashpoint.Quick(runner.Lease))
 	return until, lost(c.host.Store.Renew(ctx, c.run, c.token, now.UnixMilli(), until.UnixMilli()))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -190,7 +191,7 @@ func (h *Runs) by() []string {
 
 func (h *Runs) hunt(run string) store.Hunt {
 	now := time.Now()
-	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(runner.Lease).UnixMilli()}
+	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
 }
 
 // carry carries out a run that was claimed, and returns how it stands then. A
@@ -251,7 +252,7 @@ func (h *Runs) claimed(ctx context.Context, c store.Claimed, cl *claim) (*flow.R
 	if why != nil {
 		return cl.park(ctx, run, c.LeaseWas, why.Error())
 	}
-	conf := runner.Config{Graph: cl.graph, Program: def.Program, Run: run, Input: given, Claim: cl, Until: time.Now().Add(runner.Lease),
+	conf := runner.Config{Graph: cl.graph, Program: def.Program, Run: run, Input: given, Claim: cl, Until: time.Now().Add(crashpoint.Quick(runner.Lease)),
 		Claimed: flow.Claim{LeaseWas: c.LeaseWas, Lost: c.Lost}, Session: h.live(run.Session), Workspace: info.Workspace, Steps: h.Steps}
 	if h.Env != nil {
 		conf.Env = h.Env(info.Workspace)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -111,10 +112,10 @@ func (x *Steps) flying(attempt string) bool {
 
 // place finds the session of a step, and the token that its outcome depends on.
 func (x *Steps) place(ctx context.Context, s runner.Step) (*Live, int64, error) {
-	if l := x.Sessions.Get(s.Session); l != nil {
-		return l, l.Token, nil
-	}
-	if s.Completion == transcript.CompleteAssistant {
+	if s.There || s.Completion == transcript.CompleteAssistant {
+		if l := x.Sessions.Get(s.Session); l != nil {
+			return l, l.Token, nil
+		}
 		return nil, 0, runner.ErrAbsent
 	}
 	if l := x.Sessions.Get(ChildID(s.Run)); l != nil {
@@ -331,6 +332,7 @@ func (f *flight) fly() {
 		a.first = first
 		m := judge(step, a)
 		if m == moveEnd {
+			crashpoint.Here("step.settled")
 			f.tellWaits(step, false)
 			f.outcome = report(a, m, f.token)
 			return
@@ -404,7 +406,13 @@ func (f *flight) do(step runner.Step, m move) error {
 	default:
 		return nil
 	}
-	return f.send(ev)
+	if m == moveGoOn {
+		return f.send(ev)
+	}
+	crashpoint.Here("step.owed")
+	err := f.send(ev)
+	crashpoint.Here("step.prompted")
+	return err
 }
 
 func (f *flight) send(ev session.Event) error {

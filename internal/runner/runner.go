@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -112,7 +113,7 @@ var (
 // Drive carries out a claimed run until nothing is owed.
 func Drive(ctx context.Context, c Config) (*flow.Run, error) {
 	r := &runner{Config: c, events: make(chan arrival), lost: make(chan struct{}, 1), outputs: newOutputs(c.Claim), stop: ctx.Done()}
-	r.late = time.AfterFunc(time.Until(c.Until)-StartMargin, func() {
+	r.late = time.AfterFunc(time.Until(c.Until)-crashpoint.Quick(StartMargin), func() {
 		select {
 		case r.lost <- struct{}{}:
 		default:
@@ -132,7 +133,7 @@ func (r *runner) drive(ctx context.Context) error {
 	if err := r.decide(store, r.Claimed, nil); err != nil {
 		return err
 	}
-	renew, poll := time.NewTicker(RenewEvery), time.NewTicker(PollSignals)
+	renew, poll := time.NewTicker(crashpoint.Quick(RenewEvery)), time.NewTicker(PollSignals)
 	defer renew.Stop()
 	defer poll.Stop()
 	for {
@@ -238,7 +239,7 @@ func (r *runner) tooLate() error {
 // leased moves the moment at which everything stops unless the claim is kept.
 func (r *runner) leased(until time.Time) {
 	if !until.IsZero() {
-		r.late.Reset(time.Until(until) - StartMargin)
+		r.late.Reset(time.Until(until) - crashpoint.Quick(StartMargin))
 	}
 }
 

@@ -28,7 +28,7 @@ type StepExecutor interface {
 	// caller whose claim is lost may still ask for it, and must get that
 	// outcome, not another prompt.
 	// ErrAbsent: the session isn't here, and nothing was shown; of an assistant
-	// step, or one that waits for the user in its session of origin (There).
+	// step, or one that was begun in its session of origin (There).
 	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Hold: a person stopped the step; no reminder and no prompt until resume.
 	Hold(attempt string)
@@ -55,8 +55,9 @@ type Step struct {
 	// is the case already is no error. After an error the step is about to be
 	// ended by its context. It must not be called after Step has returned.
 	Waits func(waiting bool) error
-	// There: the step waits for the user in its session of origin, by what is
-	// stored. It goes on there and nowhere else.
+	// There: the submit step was begun in its session of origin, by what is
+	// stored. It is carried out there and nowhere else; one that wasn't is never
+	// carried out there.
 	There bool
 	// Resumes is how often the run has let the attempt go on after Escape had
 	// held it. A session with fewer resume prompts of the attempt owes one.

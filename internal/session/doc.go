@@ -39,7 +39,7 @@
 // # Invariants, asserted after each commit in tests
 //
 //   - An arrival is in exactly one place: the queue, one deliver, or removed:
-//     by a newer client_view, words that come in a workflow_result's place, a withdrawal, a result that tells the same
+//     by a newer client_view, a withdrawal, words that come in a workflow_result's place, a result that tells the same
 //     revision, the end of
 //     the compaction that it asked for, an abort (of such wishes), or a repair.
 //   - Each call has at most one result; no deliver, request, compact or settled

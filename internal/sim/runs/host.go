@@ -231,11 +231,14 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 			k.w.fail("assistant attempt %s was answered where nobody sees it", e.Attempt)
 		}
 		if k.w.off == "YieldAnywhere" {
-			k.w.fail("attempt %s waits for the user in %s, and goes on elsewhere", e.Attempt, k.run.Session)
+			k.w.fail("attempt %s was begun in %s, and goes on elsewhere", e.Attempt, k.run.Session)
 		}
 		return flow.Unseen{Attempt: e.Attempt}, true
 	}
-	if o == nil { // a child session: no other owner can have it
+	if submit && !k.run.Open.There { // a child session: no other owner can have it
+		if k.w.begun(k.run.Session, e.Attempt) {
+			k.w.fail("attempt %s was begun in %s, and goes on elsewhere", e.Attempt, k.run.Session)
+		}
 		return flow.StepDone{Attempt: e.Attempt, Outcome: flow.StepOutcome{Stop: "ok", Output: workflow.JSON(`{}`)}}, true
 	}
 	if k.w.off == "host.DeadlineFirst" && k.run.Open.Deadline > 0 && k.h.clock(k.w) >= k.run.Open.Deadline {

@@ -46,7 +46,7 @@ func mutants() [][2]string {
 		{"LateAnswerTaken", "an answer is taken after its time"},
 		{"YieldKeepsClock", "a step that waits for the user may be timed out"},
 		{"UnparkStartsClock", "the clock of a step that waits for the user goes on when its run is taken up"},
-		{"YieldAnywhere", "a step that waits for the user in its session goes on elsewhere"},
+		{"YieldAnywhere", "a step that was begun in its session goes on elsewhere"},
 		{"EndUnpresented", "a run ends before the words for its session are there"},
 		{"PresentedAgain", "a run presents itself at each wait and at its end"},
 		{"SettledElsewhere", "a prompt in any session tells the origin of a failure"},

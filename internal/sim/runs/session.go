@@ -217,3 +217,13 @@ func sortedTurns(m map[string]*turn) []*turn {
 	}
 	return out
 }
+
+// begun reports whether a session has anything of an attempt.
+func (w *world) begun(id, attempt string) bool {
+	for _, s := range w.sessions {
+		if s.id == id && s.state(w, attempt).State != flow.StepAbsent {
+			return true
+		}
+	}
+	return false
+}

@@ -10,5 +10,5 @@ func Callers(x *Steps, attempt string) int {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.waits
+	return len(f.riders.aboard)
 }

@@ -54,20 +54,21 @@ func judge(step runner.Step, a sight) move {
 		return moveWait
 	}
 	switch {
-	case a.Submitted != nil, a.replied(), a.over():
+	case a.Submitted != nil && !mutant("host.SubmissionUnseen"), a.replied(), a.over() && !mutant("host.EndedGoesOn"):
 		return moveEnd
-	case a.Waits:
+	case a.Waits && !mutant("host.YieldEnds"):
 		return moveYield
 	}
 	switch a.Reason {
 	case transcript.Interrupted:
 		return moveResume
 	case transcript.Aborted:
-		if a.Cause == transcript.CausePark && a.first || a.Cause == transcript.CauseEscape && step.Resumes >= a.Escapes {
+		let := a.Cause == transcript.CauseEscape && (step.Resumes >= a.Escapes || mutant("host.EscapeUnheld"))
+		if (let || a.Cause == transcript.CausePark && a.first || mutant("host.EndedGoesOn")) && !mutant("host.ResumeUnprompted") {
 			return moveResume
 		}
 	case transcript.Done, transcript.NoYield, transcript.Yield:
-		if !a.Assistant() && a.Reminders < maxReminders {
+		if !a.Assistant() && !mutant("host.YieldEnds") && (a.Reminders < maxReminders || mutant("host.RemindersUncounted")) {
 			return moveRemind
 		}
 	}
@@ -87,7 +88,7 @@ func (a sight) over() bool {
 // hasn't settled yet.
 func report(a sight, m move, token int64) flow.StepOutcome {
 	o := flow.StepOutcome{State: string(a.State), Text: a.Text, Output: workflow.JSON(a.Submitted), Detail: a.Detail, SessionToken: token}
-	if m != moveEnd {
+	if m != moveEnd && !mutant("host.UnsettledTaken") {
 		if a.State == session.StepSettled {
 			o.State = flow.StepPrompted
 		}
@@ -113,7 +114,7 @@ func report(a sight, m move, token int64) flow.StepOutcome {
 func stopOf(a sight) string {
 	switch {
 	case a.replied():
-	case a.over():
+	case a.over() && !mutant("host.EndForgotten"):
 		return "aborted"
 	case a.Reason != transcript.Done && a.Reason != transcript.NoYield && a.Reason != transcript.Yield:
 		return string(a.Reason)

@@ -170,7 +170,7 @@ func (b box) deliver(ctx context.Context, n store.Note) error {
 	if n.Newer {
 		return nil
 	}
-	ev, err := told(n)
+	ev, err := Told(n)
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func (b box) deliver(ctx context.Context, n store.Note) error {
 	return err
 }
 
-// told is what a session is told of a row.
-func told(n store.Note) (session.Tells, error) {
+// Told is what a session is told of a row.
+func Told(n store.Note) (session.Tells, error) {
 	ev := session.Tells{ID: n.ID, Run: n.Run, Workflow: n.Workflow, Text: n.Body}
 	switch n.Kind {
 	case flow.NoticeText:

@@ -96,12 +96,10 @@ func (x *Steps) Look(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	var a sight
-	if err := l.View(func(st *session.State) { a = look(st, s.Attempt) }); err != nil {
-		return flow.StepOutcome{}, err
-	}
-	a.first = !x.flying(s.Attempt)
-	return report(a, judge(s, a), token), nil
+	var o flow.StepOutcome
+	flying := x.flying(s.Attempt)
+	err = l.View(func(st *session.State) { o = Glance(s, st, flying, token) })
+	return o, err
 }
 
 func (x *Steps) flying(attempt string) bool {
@@ -134,8 +132,8 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	f, ticket := x.board(l, token, s)
-	defer x.leave(f)
+	f, rider := x.board(l, token, s)
+	defer x.leave(f, rider)
 	select {
 	case <-f.done:
 		return f.outcome, f.err
@@ -145,7 +143,7 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if !ends(cause) {
 		return flow.StepOutcome{}, context.Cause(ctx)
 	}
-	f.end(ticket, cause)
+	f.end(rider, cause)
 	<-f.done
 	return f.outcome, f.err
 }
@@ -162,7 +160,7 @@ func (x *Steps) Hold(attempt string) {
 	f := x.flights[attempt]
 	x.mu.Unlock()
 	if f != nil {
-		f.end(0, transcript.CauseEscape)
+		f.end(nil, transcript.CauseEscape)
 	}
 }
 
@@ -198,16 +196,15 @@ func (x *Steps) noStep(attempt string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for open, f := range x.flights {
-		if f.step.Completion == transcript.CompleteSubmit {
+		if step, _ := f.now(); step.Completion == transcript.CompleteSubmit {
 			return fmt.Errorf("no step waits for the output of attempt %q; the open attempt is %q", attempt, open)
 		}
 	}
 	return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
 }
 
-// board joins the flight of an attempt, or starts it. The newest caller's step
-// counts: it has the live claim.
-func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
+// board joins the flight of an attempt, or starts it.
+func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
@@ -224,11 +221,11 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, int) {
 }
 
 // leave ends a flight that nobody waits for any more.
-func (x *Steps) leave(f *flight) {
+func (x *Steps) leave(f *flight, r *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f.quit() && x.flights[f.step.Attempt] == f {
-		delete(x.flights, f.step.Attempt)
+	if f.quit(r) && x.flights[r.step.Attempt] == f {
+		delete(x.flights, r.step.Attempt)
 	}
 }
 
@@ -237,17 +234,14 @@ func (x *Steps) leave(f *flight) {
 type flight struct {
 	live  *Live
 	token int64
-	wish  chan struct{} // cause was set
+	wish  chan struct{} // look again: who counts, or what they want, may have changed
 	left  chan struct{} // closed when nobody waits
 
 	listen func(run, attempt string, waiting bool) // nil: nobody does
 	done   chan struct{}                           // closed when outcome or err is set
 
 	mu     sync.Mutex
-	step   runner.Step
-	joined int    // callers so far; the number of the newest is its ticket
-	waits  int    // callers that wait
-	cause  string // why the step is to end; "": it isn't
+	riders Riders
 
 	told    bool // of the flight's goroutine: the run knows whether the step waits for the user,
 	waiting bool // namely this
@@ -255,34 +249,33 @@ type flight struct {
 	err     error
 }
 
-func (f *flight) join(s runner.Step) (ticket int) {
+func (f *flight) join(s runner.Step) *Rider {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.step = s
-	f.waits++
-	f.joined++
-	return f.joined
+	return f.riders.Join(s)
 }
 
-func (f *flight) quit() (last bool) {
+func (f *flight) quit(r *Rider) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.waits--
-	if f.waits == 0 {
+	last = f.riders.Leave(r)
+	if last {
 		close(f.left)
 	}
-	return f.waits == 0
+	f.stir() // another one counts now
+	return last
 }
 
-// end asks for the end of the step. Only the newest caller may: those before it
-// have lost their claim.
-func (f *flight) end(ticket int, cause string) {
+// end asks for the end of the step.
+func (f *flight) end(r *Rider, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.cause != "" || ticket != 0 && ticket != f.joined {
-		return
-	}
-	f.cause = cause
+	f.riders.End(r, cause)
+	f.stir()
+}
+
+// stir wakes the flight's goroutine.
+func (f *flight) stir() {
 	select {
 	case f.wish <- struct{}{}:
 	default:
@@ -293,19 +286,20 @@ func (f *flight) end(ticket int, cause string) {
 func (f *flight) open() (runner.Step, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	step, cause := f.riders.Now()
 	switch {
-	case f.step.Completion != transcript.CompleteSubmit:
-		return f.step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
-	case f.cause != "":
-		return f.step, fmt.Errorf("the step has ended (%s); its output is no longer taken", f.cause)
+	case step.Completion != transcript.CompleteSubmit:
+		return step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
+	case cause != "":
+		return step, fmt.Errorf("the step has ended (%s); its output is no longer taken", cause)
 	}
-	return f.step, nil
+	return step, nil
 }
 
 func (f *flight) now() (runner.Step, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.step, f.cause
+	return f.riders.Now()
 }
 
 // errLeft: nobody waits for the flight any more.
@@ -314,7 +308,7 @@ var errLeft = errors.New("nobody waits for the step")
 // fly carries the attempt out.
 func (f *flight) fly() {
 	defer close(f.done)
-	first, told := true, false
+	var p Pilot
 	for {
 		select {
 		case <-f.left:
@@ -324,40 +318,56 @@ func (f *flight) fly() {
 		}
 		change := f.live.next()
 		step, cause := f.now()
-		var a sight
-		if err := f.live.View(func(s *session.State) { a = look(s, step.Attempt) }); err != nil {
+		var act Act
+		if err := f.live.View(func(s *session.State) { act = p.Next(step, s, cause, f.token) }); err != nil {
 			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
 			return
 		}
-		a.first = first
-		m := judge(step, a)
-		if m == moveEnd {
-			crashpoint.Here("step.settled")
-			f.tellWaits(step, false)
-			f.outcome = report(a, m, f.token)
-			return
-		}
-		switch speaks := m != moveWait && m != moveGoOn; {
-		case cause != "" && (told && speaks || m == movePrompt):
-			f.outcome = f.aborted(cause) // nobody is to be asked any more
-			return
-		case cause != "" && !told:
-			told = true
-			if f.abort(step, cause, a) {
-				return
-			}
-			continue
-		}
-		f.tellWaits(step, m == moveYield)
-		if err := f.do(step, m); err != nil {
-			f.err = err
-			return
-		}
-		first = false
-		if (m == moveWait || m == moveYield) && !f.wait(change) {
+		if f.carry(step, act) || act.Do == Wait && !f.wait(change) {
 			return
 		}
 	}
+}
+
+// say sends an event to the session. What is around a prompt has names for who
+// looks what a crash there leaves.
+func (f *flight) say(ev session.Event) (session.Reply, error) {
+	if _, prompt := ev.(session.Prompts); !prompt {
+		return f.live.Send(context.Background(), ev)
+	}
+	crashpoint.Here("step.owed")
+	r, err := f.live.Send(context.Background(), ev)
+	crashpoint.Here("step.prompted")
+	return r, err
+}
+
+// carry carries an act out, but for waiting; true: the flight ends.
+func (f *flight) carry(step runner.Step, act Act) bool {
+	if act.Do != Stop {
+		f.tellWaits(step, act.Waits)
+	}
+	switch act.Do {
+	case End:
+		crashpoint.Here("step.settled")
+		f.outcome = act.Outcome
+		return true
+	case Say, Stop:
+		r, err := f.say(act.Event)
+		switch {
+		case err == nil && r.Err == nil:
+		case err == nil && act.Refused != nil:
+			f.outcome = *act.Refused
+			return true
+		case err == nil && act.Do == Stop: // what it was has just ended
+		default:
+			if err == nil {
+				err = r.Err
+			}
+			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
+			return true
+		}
+	}
+	return false
 }
 
 // tellWaits tells the run that the step waits for the user, or no longer does.
@@ -389,58 +399,4 @@ func (f *flight) wait(change <-chan struct{}) bool {
 		return false
 	}
 	return true
-}
-
-// do speaks to the session.
-func (f *flight) do(step runner.Step, m move) error {
-	var ev session.Event
-	switch m {
-	case movePrompt:
-		ev = prompt(step, transcript.StepPrompt)
-	case moveRemind:
-		ev = prompt(step, transcript.StepReminder)
-	case moveResume:
-		ev = prompt(step, transcript.StepResume)
-	case moveGoOn:
-		ev = session.Resumes{By: "workflow", Attempt: step.Attempt}
-	default:
-		return nil
-	}
-	if m == moveGoOn {
-		return f.send(ev)
-	}
-	crashpoint.Here("step.owed")
-	err := f.send(ev)
-	crashpoint.Here("step.prompted")
-	return err
-}
-
-func (f *flight) send(ev session.Event) error {
-	r, err := f.live.Send(context.Background(), ev)
-	if err == nil && r.Err != nil {
-		err = r.Err
-	}
-	if err != nil {
-		return fmt.Errorf("session %s: %w", f.live.ID, err)
-	}
-	return nil
-}
-
-// abort stops the attempt's run. Where none runs, the attempt has ended with
-// that; ended reports it.
-func (f *flight) abort(step runner.Step, cause string, a sight) (ended bool) {
-	r, err := f.live.Send(context.Background(), session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause})
-	switch {
-	case err != nil:
-		f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
-		return true
-	case r.Err != nil && (a.State == session.StepAbsent || a.State == session.StepQueued || a.State == session.StepSettled):
-		f.outcome = f.aborted(cause)
-		return true
-	}
-	return false
-}
-
-func (f *flight) aborted(cause string) flow.StepOutcome {
-	return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause, SessionToken: f.token}
 }

@@ -103,6 +103,7 @@ func variables() map[string]string {
 		"cmd/gamma.version":           "stamped by the linker",
 		"internal/session.chosen":     "the mutant that is on; only with the tag mutants",
 		"internal/flow.chosen":        "the mutant that is on; only with the tag mutants",
+		"internal/host.chosen":        "the mutant that is on; only with the tag mutants",
 		"internal/agent.chosen":       "the mutant that is on; only with the tag mutants",
 	}
 }

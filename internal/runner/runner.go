@@ -389,6 +389,9 @@ func (r *runner) arrived(ctx context.Context, a arrival) error {
 // deadline fires when the open attempt's time is up.
 func (r *runner) deadline() (<-chan time.Time, func()) {
 	open := r.Run.Open
+	if r.expired && r.running.Kind == flow.DoStep {
+		return nil, func() {} // its session decides, however long that takes
+	}
 	if open == nil || open.Deadline == 0 || r.Run.Status != flow.Running || r.expired {
 		if !r.expired {
 			return nil, func() {}

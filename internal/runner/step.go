@@ -132,8 +132,6 @@ func (w *work) agentStep() (flow.Event, error) {
 	switch {
 	case errors.Is(err, ErrAbsent) && (n.Assistant() || w.run.Open.There):
 		return flow.Unseen{Attempt: attempt}, nil
-	case err != nil && w.ctx.Err() != nil:
-		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("step %s: %w", attempt, err)
 	}

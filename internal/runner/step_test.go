@@ -184,6 +184,44 @@ func TestW35_AStepWithoutAWordStopsTheRun(t *testing.T) {
 	}
 }
 
+// A session may take its time to settle, for its disk is slow. What people see by
+// then counts, so nothing is recorded before it has said what that is.
+func TestW36_AnOverdueStepIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &scripted{knows: both(), step: func(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+			<-ctx.Done()
+			<-time.After(10 * runner.EndWait)
+			return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Text: "just in time"}, nil
+		}}
+		d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage(), w.Timeout(time.Hour)))
+		d.conf.Steps = x
+		if r := d.carry(); r.Status != flow.Completed || d.result() != `"just in time"` {
+			t.Errorf("%s (%s), output %s", r.Status, r.Reason, d.result())
+		}
+	})
+}
+
+// A session that ends while its step is being stopped says nothing about it. The
+// run is given up then, and the next claim finds the wish still there.
+func TestW32_AStepThatIsStoppedWithoutAWordStopsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &scripted{knows: both()}
+		d := prepare(t, "S", w.Agent("say", ask("?"), w.AssistantMessage(), w.NoTimeout()))
+		d.conf.Steps = x
+		x.step = func(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+			d.leave("stop", flow.Cancel{By: "me"})
+			<-ctx.Done()
+			return flow.StepOutcome{}, errors.New("the session has ended")
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		r, err := d.begin(ctx)
+		if err == nil || !strings.Contains(err.Error(), "the session has ended") || r.Status != flow.Running || len(d.signals) != 1 {
+			t.Errorf("%v, %s, %d signals", err, r.Status, len(d.signals))
+		}
+	})
+}
+
 // A step that waits for the user isn't timed out; its time goes on when they
 // have spoken.
 func TestW31_WaitingStopsTheDeadline(t *testing.T) {

@@ -39,8 +39,8 @@
 // # Invariants, asserted after each commit in tests
 //
 //   - An arrival is in exactly one place: the queue, one deliver, or removed:
-//     by a newer client_view, a withdrawal, words that come in a workflow_result's place, a result that tells the same
-//     revision, the end of
+//     by a newer client_view, a withdrawal, words that come in a workflow_result's
+//     place, a result that tells the same revision, the end of
 //     the compaction that it asked for, an abort (of such wishes), or a repair.
 //   - Each call has at most one result; no deliver, request, compact or settled
 //     while a call is open.

@@ -1,16 +1,20 @@
 package runs
 
 import (
+
 	"github.com/gamma-harness/gamma/internal/flow"
+	hosts "github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/workflow"
 )
 
 // host is a process with workers and live sessions.
 type host struct {
-	name string
-	skew int64 // its clock is off by this
-	live map[string]*owned
-	pros []*process
+	name    string
+	skew    int64 // its clock is off by this
+	live    map[string]*owned
+	flights map[string]*flight // by attempt
+	pros    []*process
 }
 
 // clock is the host's own time.
@@ -222,92 +226,140 @@ func (k *worker) act(e *flow.Effect) (flow.Event, bool) {
 	return flow.Result{Attempt: e.Attempt, Outcome: flow.OK, Output: workflow.JSON(`{}`)}, true
 }
 
-// step has an agent step carried out in its session.
+// place finds the session of a step. A child session is opened when it is
+// wanted; nil and true: another host has it.
+func (k *worker) place(e *flow.Effect) (o *owned, taken bool) {
+	if e.Node.Assistant() || k.run.Open.There || k.w.off == "YieldAnywhere" && k.h.live[k.run.Session] != nil {
+		return k.h.live[k.run.Session], false
+	}
+	s := k.w.child(k.run.ID)
+	if o := k.h.live[s.id]; o != nil {
+		return o, false
+	}
+	if s.owner == nil {
+		k.w.open(s, k.h)
+	}
+	return nil, true
+}
+
+// step has an agent step carried out in its session, as package runner does.
 func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
-	o := k.h.live[k.run.Session]
-	submit := !e.Node.Assistant()
-	if o == nil && (!submit || k.run.Open.There) {
-		if k.w.off == "AssistantAnywhere" {
-			k.w.fail("assistant attempt %s was answered where nobody sees it", e.Attempt)
+	o, taken := k.place(e)
+	for n := 0; taken && n < 20; n++ {
+		k.yield("step.opening")
+		if !k.keep() {
+			return nil, false
 		}
-		if k.w.off == "YieldAnywhere" {
-			k.w.fail("attempt %s was begun in %s, and goes on elsewhere", e.Attempt, k.run.Session)
-		}
+		o, taken = k.place(e)
+	}
+	switch {
+	case taken:
+		return nil, false // tried again at the next claim
+	case o == nil && k.w.off == "AssistantAnywhere":
+		k.w.fail("assistant attempt %s was answered where nobody sees it", e.Attempt)
+	case o == nil && k.w.off == "YieldAnywhere":
+		k.w.fail("attempt %s waits for the user in %s, and goes on elsewhere", e.Attempt, k.run.Session)
+	}
+	if o == nil {
 		return flow.Unseen{Attempt: e.Attempt}, true
 	}
-	if submit && !k.run.Open.There { // a child session: no other owner can have it
-		if k.w.begun(k.run.Session, e.Attempt) {
-			k.w.fail("attempt %s was begun in %s, and goes on elsewhere", e.Attempt, k.run.Session)
-		}
-		return flow.StepDone{Attempt: e.Attempt, Outcome: flow.StepOutcome{Stop: "ok", Output: workflow.JSON(`{}`)}}, true
+	s := runner.Step{Run: k.run.ID, Workflow: k.graph().Name, Node: e.Node.ID, Attempt: e.Attempt, Session: k.run.Session, Prompt: "Do it.",
+		Completion: "submit", MaxChars: k.run.Open.MaxChars, Resumes: k.run.Open.Resumes, There: k.run.Open.There}
+	if e.Node.Assistant() {
+		s.Completion = "assistant"
 	}
+	k.w.carried(e.Attempt, o.s)
 	if k.w.off == "host.DeadlineFirst" && k.run.Open.Deadline > 0 && k.h.clock(k.w) >= k.run.Open.Deadline {
 		return flow.Fire{}, true
 	}
-	if st := o.s.state(k.w, e.Attempt); st.State == flow.StepSettled {
-		st.SessionToken = o.token
-		if submit && st.Stop == "ok" {
-			st.Output = []byte(`{"ok":true}`)
-		}
+	token := o.token
+	if o.s.child {
+		token = 0
+	}
+	for o.busy {
+		k.yield("step.looks")
+	}
+	if o.gone {
+		return nil, false
+	}
+	flying := k.h.flights[e.Attempt] != nil
+	if st := hosts.Glance(s, o.actor.State, flying, token); st.State == flow.StepSettled {
 		return flow.StepDone{Attempt: e.Attempt, Outcome: st}, true
 	}
-	t := o.turns[e.Attempt]
-	switch {
-	case t == nil:
-		t = &turn{attempt: e.Attempt, submit: submit}
-		o.turns[e.Attempt] = t
-	case k.w.off == "session.NoJoin":
-		t = &turn{attempt: e.Attempt, submit: submit}
-		k.h.pros = append(k.h.pros, spawn("second turn", func(y pause) { o.turn(k.w, t, y) }))
-	}
-	return k.await(e, o, t)
+	f, rider := k.h.board(k.w, o, token, s)
+	k.w.carried(e.Attempt, f.o.s)
+	defer k.h.leave(e.Attempt, f, rider)
+	return k.await(e, f, rider)
 }
 
-// await waits for a turn's end, and meanwhile for the deadline and for people.
-func (k *worker) await(e *flow.Effect, o *owned, t *turn) (flow.Event, bool) {
+// await waits for a flight's end, and meanwhile for the deadline and for people.
+func (k *worker) await(e *flow.Effect, f *flight, rider *hosts.Rider) (flow.Event, bool) {
 	var wish *sig
-	for !t.done {
+	for !f.done {
 		k.yield("step.waiting")
-		if !k.keep() || k.h.live[k.run.Session] != o {
+		if !k.keep() {
 			return nil, false
 		}
-		if t.abort != "" {
-			continue
-		}
-		if t.waits != k.run.Open.Waits {
+		if ask := f.ask; ask != nil && f.riders.Newest(rider) {
 			ev := flow.Event(flow.Spoke{Attempt: e.Attempt})
-			if t.waits {
+			if ask.waits {
 				ev = flow.Yielded{Attempt: e.Attempt}
 			}
-			if !k.decide(ev, "") {
+			ask.ok = k.decide(ev, "")
+			ask.done = true
+			if !ask.ok {
 				return nil, false
 			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
-			t.abort = "timeout"
+			f.riders.End(rider, "timeout")
 		}
-		for _, s := range k.w.db.signalsOf(k.run.ID) {
-			switch s.ev.(type) {
-			case flow.Cancel:
-				t.abort, wish = "cancel", &s
-			case flow.Escape:
-				t.abort, wish = "escape", &s
-			default:
-				if !k.decide(s.ev, s.id) {
-					return nil, false
-				}
-			}
+		var ok bool
+		if wish, ok = k.wishes(f, rider, wish); !ok {
+			return nil, false
+		}
+		if k.run.Status != flow.Running || k.run.Open == nil || k.run.Open.ID != e.Attempt {
+			return nil, true // what is owed is something else now
 		}
 	}
-	if t.lost {
+	if f.err != nil {
 		return nil, false
 	}
-	done := flow.StepDone{Attempt: e.Attempt, Outcome: t.out}
+	done := flow.StepDone{Attempt: e.Attempt, Outcome: f.out}
 	if wish == nil {
 		return done, true
 	}
-	if t.out.Stop == "aborted" && t.out.Output == nil {
+	if f.out.Stop == "aborted" && f.out.Output == nil {
 		return nil, k.decide(wish.ev, wish.id)
 	}
 	return nil, k.decide(done, "") && k.decide(wish.ev, wish.id)
+}
+
+// wishes takes what others left for the run. A step is told of a cancel or an
+// escape, and its outcome decides.
+func (k *worker) wishes(f *flight, rider *hosts.Rider, wish *sig) (*sig, bool) {
+	for _, s := range k.w.db.signalsOf(k.run.ID) {
+		if wish != nil && wish.id == s.id {
+			continue
+		}
+		cause := ""
+		switch s.ev.(type) {
+		case flow.Cancel:
+			cause = "cancel"
+		case flow.Escape:
+			cause = "escape"
+		}
+		if cause == "" || wish != nil {
+			if !k.decide(s.ev, s.id) {
+				return wish, false
+			}
+			continue
+		}
+		wish = &s
+		if cause == "escape" {
+			f.riders.End(nil, cause)
+		}
+		f.riders.End(rider, cause)
+	}
+	return wish, true
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
 // visit decides an event for a run as somebody without its claim.
@@ -67,6 +69,44 @@ func (w *world) people() {
 		w.visit(id, flow.Cancel{By: "person"}, false)
 	case p < 12 && r.Open != nil:
 		w.visit(id, flow.Escape{By: "person"}, false)
+	}
+}
+
+// talk lets people and services say something in the sessions.
+func (w *world) talk() {
+	houses := w.houses()
+	s := houses[w.n(int64(len(houses)))]
+	o := s.owner
+	if o == nil || o.actor == nil || o.busy {
+		return
+	}
+	st := o.actor.State
+	w.said++
+	say := func(class transcript.Class) {
+		o.post(session.Arrives{Arrive: transcript.Arrive{AID: fmt.Sprint("said ", w.said), Class: class, Human: true, Text: "go on"}})
+	}
+	if w.calm() {
+		if st.Run == nil && (st.Hold.Reason != "" && len(st.Queue) > 0 || st.Hold.Reason == transcript.Yield) || st.Interrupted() {
+			say(transcript.ClassPrompt)
+		}
+		return
+	}
+	switch p := w.n(100); {
+	case s.child && p < 90:
+	case st.Run == nil && st.Hold.Reason != "" && p < 40, p < 4:
+		say(transcript.ClassPrompt)
+	case p < 12:
+		say(transcript.ClassSteer)
+	case p < 15:
+		o.post(session.Aborts{By: "person"})
+		w.count("escape in the session")
+	case p < 20 && st.Interrupted():
+		o.post(session.Resumes{By: "person"})
+	case p < 30:
+		kind := []string{session.BackgroundResult, session.ArtifactUpdate, session.SystemUpdate, session.ClientView}[w.n(4)]
+		if a, err := session.Inject(fmt.Sprint("inject ", w.said), kind, "news"); err == nil {
+			o.post(session.Arrives{Arrive: a})
+		}
 	}
 }
 

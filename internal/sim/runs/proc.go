@@ -1,6 +1,10 @@
 package runs
 
-import "iter"
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+)
 
 // process is a coroutine: a worker or a session's actor.
 type process struct {
@@ -24,7 +28,7 @@ func spawn(name string, body func(pause)) *process {
 		defer func() {
 			if r := recover(); r != nil {
 				if _, ok := r.(killed); !ok {
-					panic(r)
+					panic(fmt.Sprintf("%s: %v\n%s", name, r, debug.Stack())) // the place would be lost
 				}
 			}
 		}()

@@ -35,7 +35,7 @@ func TestD3_SameEventsGiveTheSameRows(t *testing.T) {
 		for i, id := range world.ids {
 			session := world.db.rows[id].Session
 			_, err := db.Enqueue(t.Context(), store.New{Commit: flow.Create(id, session, 1_000_000), Workspace: "/w", Input: []byte("{}"), Now: int64(1_000_000 + i),
-				Definition: store.Definition{Key: g[i].Digest(), Name: g[i].Name, Snapshot: g[i].Snapshot()}})
+				Definition: store.Definition{Key: g.graphs[i].Digest(), Name: g.graphs[i].Name, Snapshot: g.graphs[i].Snapshot()}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,4 +3,4 @@
 package runs
 
 // defaultSeeds is how many histories a test run plays.
-const defaultSeeds = 100
+const defaultSeeds = 60

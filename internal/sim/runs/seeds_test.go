@@ -3,4 +3,4 @@
 package runs
 
 // defaultSeeds is how many histories a test run plays.
-const defaultSeeds = 1000
+const defaultSeeds = 1500

@@ -17,7 +17,7 @@ type value struct {
 func text(*w.Ctx) string { return "" }
 
 // graphs are what the world runs: callbacks aren't called.
-func graphs(t *testing.T) []*flow.Graph {
+func graphs(t *testing.T) kit {
 	t.Helper()
 	in := w.Input[value]()
 	compute := func(id string) *w.NodeOf[value] {
@@ -26,13 +26,13 @@ func graphs(t *testing.T) []*flow.Graph {
 	action := func(id string, opts ...w.NodeOption) *w.NodeOf[value] {
 		return w.Action(id, func(*w.Ctx) (value, error) { return value{}, nil }, opts...)
 	}
-	say2 := w.Agent("say", text, w.AssistantMessage(), w.Timeout(40*time.Second))
+	say2 := w.Agent("say", text, w.AssistantMessage(), w.Timeout(2*time.Minute))
 	last := compute("last")
 	out := w.ExitAt("out", last)
 	child := must(t)(w.Define("child", in, say2, w.Outcome(say2, w.Cases{"ok": last, "failed": last, "timed_out": last}), out))
 
 	a, news, nap := action("a"), w.Notify("news", text), w.Delay("nap", func(*w.Ctx) time.Duration { return 0 })
-	say := w.Agent("say", text, w.AssistantMessage(), w.Timeout(40*time.Second))
+	say := w.Agent("say", text, w.AssistantMessage(), w.Timeout(2*time.Minute))
 	human := w.HumanDecision("human", "operator", func(*w.Ctx) w.Request { return w.Request{} },
 		[]w.Option[string]{{Key: "yes", Label: "Y"}, {Key: "no", Label: "N"}, {Key: "replan", Label: "R", Prompt: "?"}}, w.After(time.Minute, "yes"))
 	m := w.Include("m", child, func(*w.Ctx) value { return value{} })
@@ -42,12 +42,16 @@ func graphs(t *testing.T) []*flow.Graph {
 		w.Outcome(pay, w.Cases{"ok": end, "failed": sorry}), w.Present(text), w.MaxSteps(40)))
 
 	flaky := action("flaky", w.Backoff(4, time.Second))
-	job := w.Agent("job", text, w.Submit[value](), w.Timeout(50*time.Second))
-	again := w.Agent("again", text, w.Submit[value](), w.Timeout(50*time.Second))
+	job := w.Agent("job", text, w.Submit[value](), w.Timeout(2*time.Minute))
+	again := w.Agent("again", text, w.Submit[value](), w.Timeout(2*time.Minute))
 	tell := w.Notify("tell", text)
 	two := must(t)(w.Define("two", in, flaky, w.Outcome(flaky, w.Cases{"ok": job, "failed": job}), w.Outcome(job, w.Cases{"ok": again, "failed": again, "timed_out": again}),
 		w.Then(again, tell), w.Present(text)))
-	return []*flow.Graph{flow.Index(one.Definition().Graph), flow.Index(two.Definition().Graph), flow.Index(one.Definition().Graph)}
+	k, err := newKit(flow.Index(one.Definition().Graph), flow.Index(two.Definition().Graph), flow.Index(one.Definition().Graph))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }
 
 func must(t *testing.T) func(*w.Flow[value], error) *w.Flow[value] {

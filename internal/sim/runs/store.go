@@ -35,6 +35,7 @@ type decision struct {
 type note struct {
 	flow.Notice
 	run, session string
+	at           int64 // when it was written
 	delivered    bool
 }
 
@@ -70,6 +71,7 @@ type database struct {
 	outbox    []*note
 	signals   []sig
 	sessions  map[string]int64
+	at        int64 // the clock of who writes
 }
 
 // load reads the projection.
@@ -130,6 +132,7 @@ func (d *database) write(g *flow.Graph, before *flow.Run, c *flow.Commit, token,
 		return false
 	}
 	rows := flow.Rows(before, c)
+	d.at = now
 	if token == 0 {
 		r.token++
 		switch {
@@ -199,7 +202,7 @@ func (d *database) others(r *row, c *flow.Commit, rows flow.RowSet) {
 			known = known || o.ID == n.ID
 		}
 		if !known {
-			d.outbox = append(d.outbox, &note{Notice: n, run: r.ID, session: r.Session})
+			d.outbox = append(d.outbox, &note{Notice: n, run: r.ID, session: r.Session, at: d.at})
 		}
 	}
 }
@@ -222,10 +225,14 @@ func (d *database) drop(run, id string) {
 	d.remove(id)
 }
 
-// own stores a session's token.
-func (d *database) own(session string, token int64) {
+// own stores a session's token; false: there is a newer one.
+func (d *database) own(session string, token int64) bool {
+	if d.sessions[session] > token {
+		return false
+	}
 	d.sessions[session] = token
 	d.note(op{kind: "own", id: session, token: token})
+	return true
 }
 
 func (d *database) remove(id string) {

@@ -1,12 +1,17 @@
 package runs
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/tool/workflowtool"
+	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
 	"github.com/gamma-harness/gamma/workflow"
 )
 
@@ -17,6 +22,20 @@ const (
 	stormTime = 400_000 // accidents happen that long
 	endSteps  = 60_000  // then every run has ended
 )
+
+// kit is what all histories share: it is only read.
+type kit struct {
+	graphs []*flow.Graph
+	env    session.Env
+}
+
+// newKit builds the tools of the sessions.
+func newKit(graphs ...*flow.Graph) (kit, error) {
+	bash := llm.Tool{Name: "bash", Schema: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"additionalProperties":false}`)}
+	tools, err := session.NewToolbox([]llm.Tool{bash, workflowtool.Declaration()})
+	return kit{graphs, session.Env{Tools: tools, Prefix: session.Prefix{System: "root"}, Facts: session.FactsNow{Date: "2026-11-30"},
+		Permit: func(string, json.RawMessage) session.Judgement { return session.Judgement{Do: session.Allow} }}}, err
+}
 
 // world is one history.
 type world struct {
@@ -31,17 +50,24 @@ type world struct {
 	// called before each step of a process.
 	staged bool
 	stage  func(h *host, p *process)
+	script []string // what the model says in a submit step, the last two again and again
 	steps  int
 
 	db       *database
 	hosts    []*host
-	sessions []*session
+	sessions []*house
+	children map[string]*house // by run
+	env      session.Env
+	decoded  map[string]transcript.Entry
+	placed   map[string]*house // by attempt: where it is carried out
+	lines    map[string]*line
+	said     int
+	lazy     bool // the model submits seldom
 	ids      []string
 	graphs   map[string]*flow.Graph
 	later    []func()
 	decided  int64 // when the visit that is written was decided
 
-	answers     int
 	signalsLeft int
 	effects     map[string]int // by attempt
 	once        map[string]int // by run and node
@@ -56,24 +82,25 @@ type world struct {
 	broken      error
 }
 
-func newWorld(seed uint64, off string, graphs []*flow.Graph) *world {
-	w := &world{random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
+func newWorld(seed uint64, off string, k kit) *world {
+	w := &world{env: k.env, lines: map[string]*line{}, children: map[string]*house{}, decoded: map[string]transcript.Entry{}, placed: map[string]*house{}, random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
 		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, takes: map[string]int{}, counts: map[string]int{}}
 	if rand.New(rand.NewPCG(seed, 7)).IntN(4) == 0 {
 		w.poison = 8 // twice until a person is asked
 	}
 	w.db = &database{w: w, rows: map[string]*row{}, decisions: map[string]*decision{}, sessions: map[string]int64{}}
+	w.lazy = w.n(12) == 0
 	for _, id := range []string{"S1", "S2"} {
-		w.sessions = append(w.sessions, &session{id: id})
+		w.sessions = append(w.sessions, &house{id: id})
 	}
-	for i, g := range graphs {
+	for i, g := range k.graphs {
 		id := fmt.Sprint("r", i+1)
 		w.ids, w.graphs[id] = append(w.ids, id), g
 		c := flow.Create(id, []string{"S1", "S2", "S1"}[i%3], w.now)
 		w.db.rows[id] = &row{Run: *c.Next, claimBy: c.Next.ClaimBy(), order: i, log: []commit{{Stored: flow.Stored{Seq: 1, Facts: c.Facts}}}}
 	}
 	for i := range 3 {
-		h := &host{name: fmt.Sprint("h", i), skew: w.n(4001) - 2000, live: map[string]*owned{}}
+		h := &host{name: fmt.Sprint("h", i), skew: w.n(4001) - 2000, live: map[string]*owned{}, flights: map[string]*flight{}}
 		w.hosts = append(w.hosts, h)
 		w.boot(h)
 	}
@@ -127,19 +154,36 @@ func (w *world) boot(h *host) {
 func (w *world) kill(h *host) {
 	w.count("crash")
 	w.logf("%s is killed", h.name)
-	for id, o := range h.live {
-		if s := w.session(id); s.owner == o {
-			s.owner = nil
-		}
-	}
 	for _, p := range h.pros {
 		p.stop()
 	}
-	h.pros, h.live = nil, map[string]*owned{}
+	for _, s := range w.houses() {
+		if s.owner != nil && s.owner.host == h {
+			s.owner.end() // it had not begun
+		}
+	}
+	h.pros, h.live, h.flights = nil, map[string]*owned{}, map[string]*flight{}
+	if w.n(3) == 0 && !w.staged {
+		w.count("power loss")
+		for _, s := range w.houses() {
+			s.lose(w, h)
+		}
+	}
 	w.boot(h)
 }
 
-func (w *world) session(id string) *session {
+// houses are all sessions.
+func (w *world) houses() []*house {
+	out := slices.Clone(w.sessions)
+	for _, id := range w.ids {
+		if c := w.children[id]; c != nil {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func (w *world) session(id string) *house {
 	for _, s := range w.sessions {
 		if s.id == id {
 			return s
@@ -148,21 +192,12 @@ func (w *world) session(id string) *session {
 	return nil
 }
 
-// open makes a session live on a host, under a new token.
-func (w *world) open(s *session, h *host) {
-	s.token++
-	o := &owned{s: s, host: h, token: s.token, turns: map[string]*turn{}}
-	s.owner, h.live[s.id] = o, o
-	w.logf("%s is live on %s, token %d", s.id, h.name, s.token)
-	w.db.own(s.id, s.token)
-	h.pros = append(h.pros, spawn(s.id+"@"+h.name, func(y pause) {
-		defer func() {
-			if h.live[s.id] == o {
-				delete(h.live, s.id)
-			}
-		}()
-		o.act(w, y)
-	}))
+// child is the session of a run whose own isn't there.
+func (w *world) child(run string) *house {
+	if w.children[run] == nil {
+		w.children[run] = &house{id: "child of " + run, child: true}
+	}
+	return w.children[run]
 }
 
 // poisoned reports whether an effect ends its host: the start or the first
@@ -228,6 +263,7 @@ func (w *world) play() error {
 		}
 		if w.n(8) == 0 {
 			w.people()
+			w.talk()
 			w.timers()
 		}
 		if len(w.later) > 0 && w.n(2) == 0 {
@@ -287,7 +323,7 @@ func (w *world) standing() string {
 	var b strings.Builder
 	for _, id := range w.ids {
 		r := w.db.rows[id]
-		fmt.Fprintf(&b, "%s is %s (%s), open %+v, claimed by %q; ", id, r.Status, r.Reason, r.Open, r.claimBy)
+		fmt.Fprintf(&b, "%s is %s (%s), open %+v, claimed by %q until %d, slot %v; ", id, r.Status, r.Reason, r.Open, r.claimBy, r.lease-w.now, r.slot)
 	}
 	for _, h := range w.hosts {
 		for _, p := range h.pros {

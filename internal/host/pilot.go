@@ -1,0 +1,146 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// Pilot decides what is done next about an attempt in its session. It is pure
+// but for what it remembers of its own deeds, so a simulator flies the same
+// way as a live flight does.
+type Pilot struct {
+	begun bool // something was done about the attempt
+	told  bool // the session was told to stop it
+}
+
+// Deed is a kind of act.
+type Deed string
+
+// The deeds.
+const (
+	Wait Deed = "wait" // until the session has changed, or the step is to end
+	Say  Deed = "say"  // Event to the session
+	Stop Deed = "stop" // Event to the session, which ends the attempt there
+	End  Deed = "end"  // with Outcome
+)
+
+// Act is what is to be done next.
+type Act struct {
+	Do    Deed
+	Event session.Event // of Say and Stop
+	// Waits: the step waits for the user. Before the act is carried out, unless
+	// it is Stop, the run is told when that has changed.
+	Waits   bool
+	Outcome flow.StepOutcome // of End
+	// Refused is of Stop the outcome if the session has nothing to end; nil:
+	// look again.
+	Refused *flow.StepOutcome
+}
+
+// Next says what is to be done, by the session's state. A cause other than ""
+// says that the step is to end.
+func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int64) Act {
+	a := look(s, step.Attempt)
+	a.first = !p.begun
+	m := judge(step, a)
+	if m == moveEnd {
+		return Act{Do: End, Outcome: report(a, m, token)}
+	}
+	over := flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause, SessionToken: token}
+	switch speaks := m != moveWait && m != moveGoOn; {
+	case cause != "" && (p.told && speaks || m == movePrompt):
+		return Act{Do: End, Outcome: over} // nobody is to be asked any more
+	case cause != "" && mutant("host.AbortUntold"):
+		return Act{Do: End, Outcome: over}
+	case cause != "" && !p.told:
+		p.told = true
+		act := Act{Do: Stop, Event: session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause}}
+		if a.State == session.StepAbsent || a.State == session.StepQueued || a.State == session.StepSettled {
+			act.Refused = &over
+		}
+		return act
+	}
+	p.begun = true
+	return act(step, m)
+}
+
+// act is how a move is carried out.
+func act(step runner.Step, m move) Act {
+	switch m {
+	case movePrompt:
+		return Act{Do: Say, Event: prompt(step, transcript.StepPrompt)}
+	case moveRemind:
+		return Act{Do: Say, Event: prompt(step, transcript.StepReminder)}
+	case moveResume:
+		return Act{Do: Say, Event: prompt(step, transcript.StepResume)}
+	case moveGoOn:
+		return Act{Do: Say, Event: session.Resumes{By: "workflow", Attempt: step.Attempt}}
+	}
+	return Act{Do: Wait, Waits: m == moveYield}
+}
+
+// Glance is what a session has of an attempt, for who asks before anything is
+// done. flying: somebody here carries it out.
+func Glance(step runner.Step, s *session.State, flying bool, token int64) flow.StepOutcome {
+	a := look(s, step.Attempt)
+	a.first = !flying
+	return report(a, judge(step, a), token)
+}
+
+// Riders are the callers that share a flight. The newest one that is aboard
+// counts: those before it have lost their claim. One that has lost its claim may
+// come late, and then goes when it notices.
+type Riders struct {
+	aboard []*Rider
+	step   runner.Step // of the newest one
+	cause  string      // why the step is to end; it stays when it was told
+}
+
+// Rider is a caller.
+type Rider struct {
+	step  runner.Step
+	cause string // with which it wants the step to end
+}
+
+// Join takes a caller aboard.
+func (x *Riders) Join(s runner.Step) *Rider {
+	r := &Rider{step: s}
+	x.aboard = append(x.aboard, r)
+	x.step = s
+	return r
+}
+
+// Leave says that a caller waits no longer; none: nobody does.
+func (x *Riders) Leave(r *Rider) (none bool) {
+	x.aboard = slices.DeleteFunc(x.aboard, func(o *Rider) bool { return o == r })
+	if n := len(x.aboard); n > 0 {
+		x.step = x.aboard[n-1].step
+	}
+	return len(x.aboard) == 0
+}
+
+// End asks for the end of the step; nil: a person does, whoever is aboard. The
+// first cause counts.
+func (x *Riders) End(r *Rider, cause string) {
+	switch {
+	case r == nil && x.cause == "":
+		x.cause = cause
+	case r != nil && r.cause == "":
+		r.cause = cause
+	}
+}
+
+// Now returns the step, and why it is to end; "": it isn't.
+func (x *Riders) Now() (runner.Step, string) {
+	if n := len(x.aboard); x.cause == "" && n > 0 {
+		x.cause = x.aboard[n-1].cause
+	}
+	return x.step, x.cause
+}
+
+// Newest reports whether a caller is the one that counts.
+func (x *Riders) Newest(r *Rider) bool { return len(x.aboard) > 0 && x.aboard[len(x.aboard)-1] == r }

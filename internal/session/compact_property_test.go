@@ -41,6 +41,43 @@ func TestS45_EachMessageIsSummarisedOrKeptOnce(t *testing.T) {
 	})
 }
 
+// TestS44_EachCompactionShrinks: over any events, the size that decides is that
+// of the context, and a block with what stays is smaller than what was there.
+func TestS44_EachCompactionShrinks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := randomConversation(t, rt)
+		s, err := Fold(nil)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		on := OnBranch(c.entries)
+		for i, e := range c.entries {
+			if e.IsNode() && !on[i] {
+				s.applyElsewhere(e)
+				continue
+			}
+			before := measured(s)
+			Apply(s, e)
+			after := measured(s)
+			if _, block := e.Body.(*transcript.Compact); block && after >= before {
+				rt.Fatalf("%s: the context had %d bytes and has %d", e.ID, before, after)
+			}
+			if s.Size != after {
+				rt.Fatalf("%s: the context has %d bytes and counts as %d", e.ID, after, s.Size)
+			}
+		}
+	})
+}
+
+// measured counts the bytes of the context anew.
+func measured(s *State) int {
+	n := 0
+	for _, it := range s.Ctx {
+		n += sizeOf(it.Msg)
+	}
+	return n
+}
+
 // accounted checks that the summaries cover the first owners and the context
 // holds the others.
 func accounted(rt *rapid.T, s *State, owners []transcript.ID) {

@@ -95,8 +95,9 @@ type body struct {
 }
 
 type part struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
+	Type string          `json:"type"`
+	Text string          `json:"text"`
+	Raw  json.RawMessage `json:"raw"`
 	Call *struct {
 		ID        string `json:"id"`
 		Name      string `json:"name"`

@@ -76,6 +76,7 @@ type want struct {
 	exact string // exact text, for people's words and results
 	holds string // text that must be inside
 	call  string
+	sent  int // bytes it had in the newest request that held it, 0: none did
 
 	owner   *entry
 	arrival *entry // of a person's words

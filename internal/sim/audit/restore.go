@@ -148,6 +148,7 @@ func (a *auditor) pinned(e *entry, cut int) []want {
 // pinWant is the message of words that are kept: a person's are exact, a
 // step's prompt stands in its tag.
 func pinWant(w want, text string) want {
+	w.sent = 0
 	if w.role == "developer" {
 		w.holds = escape(text)
 	} else {

@@ -23,6 +23,7 @@ type seen struct {
 	waitAsked map[string]time.Duration
 	sentIDs   map[string]bool // request ids
 	summaries map[string]*Seen
+	requests  map[string]*Seen // by request id
 	started   map[string]*Seen
 	running   map[string]*Seen // lock key -> a start without a result
 	effects   map[string]bool
@@ -42,10 +43,13 @@ type message struct {
 
 func (a *auditor) indexSeen() {
 	a.reports, a.waitAsked = map[report][]string{}, map[string]time.Duration{}
-	a.summaries = map[string]*Seen{}
+	a.summaries, a.requests = map[string]*Seen{}, map[string]*Seen{}
 	for i, s := range a.rec.Seen {
 		if s.Kind == Summarised {
 			a.summaries[s.Entry] = &a.rec.Seen[i]
+		}
+		if s.Kind == Sent {
+			a.requests[s.Entry] = &a.rec.Seen[i]
 		}
 		if s.Kind == Failed {
 			a.waitAsked[s.Entry] = s.Wait

@@ -59,6 +59,7 @@ func (a *auditor) asks(e *entry) {
 	}
 	a.req, a.prefix = e, e.Raw.Prefix
 	a.snapshot[e.ID] = shot{a.wants[:len(a.wants):len(a.wants)], a.block, a.era, a.failures == 0 && a.since == 0}
+	a.weigh(e)
 	a.broken, a.context.sent = false, true
 }
 

@@ -1,7 +1,6 @@
 package runs
 
 import (
-
 	"github.com/gamma-harness/gamma/internal/flow"
 	hosts "github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"

@@ -126,6 +126,9 @@ type Origin struct {
 	// Position counts the answers and failed tries of this kind that the
 	// session's transcript holds, so a restart goes on where it stood.
 	Position int
+	// Others counts those of the other kinds: a script without steps for a
+	// workflow's step plays it among the turns.
+	Others map[string]int
 }
 
 // Stop says why the model stopped.

@@ -23,7 +23,7 @@ const ScriptVersion = 1
 //	window: 128000            # context window in tokens; 0 or absent: not said
 //	log: requests.jsonl       # each request as one JSON line, beside this file
 //	steps:
-//	  - expect: "(?i)summary"   # RE2; must match the newest user or tool text
+//	  - expect: "(?i)summary"   # RE2; must match the newest user, tool or step-prompt text
 //	    thinking: "The file first."
 //	    text: "Reading it."
 //	    tools:
@@ -49,11 +49,12 @@ const ScriptVersion = 1
 //   - finish is stop, length, content_filter or cut. Without it the step stops
 //     for its calls, or ends if it has none.
 //   - for is turn (the default), compaction, subagent, step:NODE or
-//     session:LABEL. Each has its own sequence and position. The turns and
-//     subagent turns of a session with a label take the sequence
-//     session:LABEL if the script has one. compaction answers with the summary
-//     when the context is compacted. subagent and step:NODE are reserved: this
-//     version of Gamma never asks for them.
+//     session:LABEL. Each has its own sequence and position. step:NODE answers
+//     in the runs that carry out the workflow step NODE; if the script has no
+//     such sequence, they are turns. The turns and subagent turns of a session
+//     with a label take the sequence session:LABEL if the script has one.
+//     compaction answers with the summary when the context is compacted.
+//     subagent is reserved: this version of Gamma never asks for it.
 //   - error has status (400 to 599), and optionally retryAfter (seconds),
 //     code and message. 408, 409, 429 and 5xx may be tried again; 413 and the
 //     code context_length_exceeded say that the request is too large; any
@@ -130,7 +131,7 @@ func (st *Step) At() string { return fmt.Sprintf("%s:%d", st.file, st.Line) }
 
 // Pick returns the step for a call: the position-th (from 0) of its sequence,
 // else the default. forKind and label are those of Origin; newest is the
-// newest user or tool text of the request. A text that the step doesn't
+// newest user, tool or step-prompt text of the request. A text that the step doesn't
 // expect, and steps that are used up, are a Fatal *Error.
 func (s *Script) Pick(forKind, label string, position int, newest string) (*Step, error) {
 	seq := s.sequence(forKind, label)
@@ -147,7 +148,7 @@ func (s *Script) Pick(forKind, label string, position int, newest string) (*Step
 		return nil, s.usedUp(seq, len(steps), position)
 	}
 	if st.expect != nil && !st.expect.MatchString(newest) {
-		return nil, scriptFailure("script_expect", "script %s: call %d of %q expects /%s/, but the newest user or tool text is %s",
+		return nil, scriptFailure("script_expect", "script %s: call %d of %q expects /%s/, but the newest user, tool or step-prompt text is %s",
 			st.At(), position+1, seq, st.Expect, quoteShort(newest))
 	}
 	return st, nil
@@ -158,12 +159,39 @@ func (s *Script) sequence(forKind, label string) string {
 	if forKind == "" {
 		forKind = "turn"
 	}
+	if IsStepKind(forKind) && len(s.of(forKind)) == 0 {
+		forKind = "turn"
+	}
 	if label != "" && (forKind == "turn" || forKind == "subagent") {
 		if own := "session:" + label; len(s.of(own)) > 0 {
 			return own
 		}
 	}
 	return forKind
+}
+
+// Has reports whether a step of the script is for this sequence.
+func (s *Script) Has(seq string) bool { return len(s.of(seq)) > 0 }
+
+// StepKind is the kind (Origin.For) of the calls that carry out a workflow's
+// step with this node.
+func StepKind(node string) string { return stepPrefix + node }
+
+// IsStepKind reports whether a kind is a workflow step's.
+func IsStepKind(kind string) bool { return strings.HasPrefix(kind, stepPrefix) }
+
+const stepPrefix = "step:"
+
+// position is where in its sequence a call stands: behind all calls that took
+// the same sequence.
+func (s *Script) position(o Origin) int {
+	seq, n := s.sequence(o.For, o.Label), o.Position
+	for kind, tries := range o.Others {
+		if s.sequence(kind, o.Label) == seq && kind != o.For {
+			n += tries
+		}
+	}
+	return n
 }
 
 func (s *Script) of(seq string) []*Step {
@@ -318,7 +346,7 @@ func tokens(bytes int) int { return (bytes + 3) / 4 }
 
 // validFor reports whether a step's sequence has one of the documented forms.
 func validFor(seq string) bool {
-	for _, prefix := range []string{"step:", "session:"} {
+	for _, prefix := range []string{stepPrefix, "session:"} {
 		if rest, ok := strings.CutPrefix(seq, prefix); ok {
 			return rest != ""
 		}

@@ -34,7 +34,8 @@ func (m *scriptModel) Stream(ctx context.Context, req *Request, emit func(Delta)
 		return nil, err
 	}
 	o := req.Origin
-	st, err := m.script.Pick(o.For, o.Label, o.Position, newestText(req.Messages))
+	position := m.script.position(o)
+	st, err := m.script.Pick(o.For, o.Label, position, newestText(req.Messages))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (m *scriptModel) Stream(ctx context.Context, req *Request, emit func(Delta)
 	}
 	resp.Usage = st.UsageFor(requestBytes(req))
 	resp.Provider, resp.Model = "script", m.script.path
-	resp.ID = fmt.Sprintf("script-%s-%d", m.script.sequence(o.For, o.Label), o.Position+1)
+	resp.ID = fmt.Sprintf("script-%s-%d", m.script.sequence(o.For, o.Label), position+1)
 	return resp, nil
 }
 
@@ -90,11 +91,16 @@ func pause(ctx context.Context, ms int) error {
 	return nil
 }
 
-// newestText returns the text of the newest user or tool message.
+// stepTag begins the prompt of a workflow's step.
+const stepTag = "<workflow_step "
+
+// newestText returns the text of the newest message of the user or a tool, or
+// prompt of a workflow's step.
 func newestText(messages []Message) string {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
-		if m.Role != User && m.Role != ToolRole {
+		prompt := m.Role == Developer && len(m.Parts) > 0 && strings.HasPrefix(m.Parts[0].Text, stepTag)
+		if m.Role != User && m.Role != ToolRole && !prompt {
 			continue
 		}
 		var texts []string

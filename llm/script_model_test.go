@@ -204,6 +204,7 @@ func TestE36_SequencesHaveTheirOwnPositions(t *testing.T) {
 		{"compaction", "", 0, "c0"}, {"compaction", "left", 0, "c0"},
 		{"step:plan", "", 0, "n0"}, {"step:plan", "left", 0, "n0"},
 		{"subagent", "", 0, "s0"}, {"subagent", "left", 1, "l1"},
+		{"step:build", "", 2, "t2"}, {"step:build", "left", 1, "l1"},
 		{"turn", "left", 0, "l0"}, {"turn", "left", 1, "l1"}, {"turn", "right", 1, "t1"},
 	} {
 		st, err := s.Pick(c.kind, c.label, c.position, "")
@@ -222,7 +223,8 @@ func TestE36_StepsUsedUp(t *testing.T) {
 	}{
 		{"turn", "", 3, `script demo.yaml: the 3 steps for "turn" are used up (call 4) and there is no default`},
 		{"turn", "left", 2, `the 2 steps for "session:left" are used up`},
-		{"step:build", "", 0, `no step is for "step:build" and there is no default`},
+		{"step:plan", "", 1, `the 1 steps for "step:plan" are used up`},
+		{"step:build", "", 3, `the 3 steps for "turn" are used up`},
 		{"turn", "", -1, `positions count from 0`},
 	} {
 		_, err := s.Pick(c.kind, c.label, c.position, "")
@@ -261,7 +263,7 @@ func TestE36_Expect(t *testing.T) {
 		messages []llm.Message
 		shows    string
 	}{
-		"older text":    {[]llm.Message{user("exit 0"), tool("exit 1\n")}, `script demo.yaml:3: call 1 of "turn" expects /^exit 0\b/, but the newest user or tool text is "exit 1\n"`},
+		"older text":    {[]llm.Message{user("exit 0"), tool("exit 1\n")}, `script demo.yaml:3: call 1 of "turn" expects /^exit 0\b/, but the newest user, tool or step-prompt text is "exit 1\n"`},
 		"harness words": {[]llm.Message{developer, assistant}, `text is empty`},
 		"long text":     {[]llm.Message{user(strings.Repeat("я", 5000) + "END")}, `END" (10003 bytes)`},
 	} {
@@ -269,6 +271,49 @@ func TestE36_Expect(t *testing.T) {
 		e := failure(t, err)
 		if e.Class != llm.Fatal || !strings.Contains(e.Message, c.shows) || len(e.Message) > 1500 {
 			t.Errorf("%s: got %v (%d bytes), want it to show %s", name, err, len(e.Message), c.shows)
+		}
+	}
+}
+
+// TestC4_StepsHaveTheirOwnPosition: a step's calls take its sequence, and count
+// among the turns only where the script has none for it.
+func TestC4_StepsHaveTheirOwnPosition(t *testing.T) {
+	s := mustParse(t, sequences)
+	for _, c := range []struct {
+		of   llm.Origin
+		want string
+	}{
+		{llm.Origin{For: "step:plan", Others: map[string]int{"turn": 2, "step:build": 1}}, "n0"},
+		{llm.Origin{For: "turn", Position: 1, Others: map[string]int{"step:plan": 5, "compaction": 3}}, "t1"},
+		{llm.Origin{For: "turn", Position: 1, Others: map[string]int{"step:plan": 5, "step:build": 1}}, "t2"},
+		{llm.Origin{For: "step:build", Position: 1, Others: map[string]int{"turn": 1, "step:plan": 1}}, "t2"},
+		{llm.Origin{For: "step:build", Label: "left", Others: map[string]int{"turn": 1}}, "l1"},
+	} {
+		resp, err := s.Model().Stream(t.Context(), &llm.Request{Origin: c.of}, nil)
+		if err != nil || resp.Parts[0].Text != c.want {
+			t.Errorf("%+v: got %v, %v; want %s", c.of, resp, err, c.want)
+		}
+	}
+}
+
+// TestC4_ExpectSeesStepPrompts: the prompt of a step counts as the newest text,
+// other words of the harness don't.
+func TestC4_ExpectSeesStepPrompts(t *testing.T) {
+	s := mustParse(t, step(`{expect: "Plan it", text: a}`))
+	harness := func(text string) llm.Message {
+		return llm.Message{Role: llm.Developer, Parts: []llm.Part{{Type: llm.TextPart, Text: text}}}
+	}
+	prompt := harness("<workflow_step mark=\"m\" step=\"plan\">\nPlan it\n</workflow_step>")
+	if _, err := s.Model().Stream(t.Context(), turn(0, user("hi"), prompt, harness("<system_note>x</system_note>")), nil); err != nil {
+		t.Error(err)
+	}
+	for name, messages := range map[string][]llm.Message{
+		"a newer text":      {prompt, user("hi")},
+		"the user's own":    {harness("Plan it"), user("hi")},
+		"another injection": {user("hi"), harness("<system_note>Plan it</system_note>")},
+	} {
+		if _, err := s.Model().Stream(t.Context(), turn(0, messages...), nil); err == nil {
+			t.Errorf("%s: it matches", name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/runner"
 )
 
 // children are the sessions in which submit steps are carried out whose run has
@@ -23,12 +24,15 @@ type children struct {
 
 	mu   sync.Mutex
 	open map[string]*house // by run
+
+	taken  sync.Mutex
+	others map[string]string // session that another process had, by run
 }
 
 func newChildren(r *residence, flags sessionFlags, out func(string) output) (*children, error) {
 	flags, err := flags.at(r.app)
-	c := &children{res: r, flags: flags, out: out, open: map[string]*house{}}
-	r.steps.Child = c.session
+	c := &children{res: r, flags: flags, out: out, open: map[string]*house{}, others: map[string]string{}}
+	r.steps.Child, r.elsewhere = c.session, c.elsewhere
 	return c, err
 }
 
@@ -63,16 +67,54 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		cmd = c.flags.exec("")
-		cmd.id, cmd.Label = id, "steps of workflow run "+run
+		cmd.id, cmd.run, cmd.Label = id, run, "steps of workflow run "+run
 	} else if err != nil {
 		return nil, err
 	}
 	h, err := c.res.house(&there, cmd, c.out(run), nil)
+	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
+		return nil, c.inUse(run, locked)
+	}
 	if err != nil {
 		return nil, err
 	}
 	c.open[run] = h
 	return h.here, nil
+}
+
+// inUse notes that another process has the session of a run.
+func (c *children) inUse(run string, l *disk.LockedError) error {
+	c.taken.Lock()
+	defer c.taken.Unlock()
+	c.others[run] = l.ID
+	who := "another process"
+	if l.PID != 0 {
+		who = fmt.Sprintf("process %d on %s", l.PID, l.Host)
+	}
+	return &runner.InUseError{Owner: fmt.Sprintf("session %s is in use by %s", l.ID, who)}
+}
+
+// elsewhere lists the runs whose session another process still has. One whose
+// lock can't be looked at is tried.
+func (c *children) elsewhere() []string {
+	c.taken.Lock()
+	defer c.taken.Unlock()
+	if len(c.others) == 0 {
+		return nil
+	}
+	home, err := c.res.app.home()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for run, id := range c.others {
+		if owner, err := home.Holder(id); err != nil || owner == nil {
+			delete(c.others, run)
+			continue
+		}
+		out = append(out, run)
+	}
+	return out
 }
 
 // left ends the session of a run that isn't carried out here any more.

@@ -42,6 +42,7 @@ type execCmd struct {
 	around  func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
 	carrier *carrier                  // carries on the session's workflow runs; nil: nobody does
 	id      string                    // of a new session; "": a new id
+	run     string                    // the workflow run for whose steps a new session is made; "": none
 
 	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }
@@ -226,9 +227,9 @@ func (l *live) quiet() bool {
 	return l.state.Run == nil && probe.Next.Run == nil
 }
 
-// lastResult prints the result of the newest run again; no model is called.
+// lastResult prints the session's result again; no model is called.
 func (l *live) lastResult() (int, error) {
-	res, code := resultOf(l.state.Header.Session, l.state.Last)
+	res, code := resultOf(l.state.Header.Session, l.state.Result())
 	l.out.result(res)
 	return code, nil
 }
@@ -306,9 +307,9 @@ func (l *live) asks(attempt string) (yes bool) {
 	return yes || err != nil
 }
 
-// last is the newest run that has settled, and whether something runs.
+// last is the run whose result is the session's, and whether something runs.
 func (l *live) last() (last *session.Run, busy bool, err error) {
-	err = l.agent.View(func(s *session.State) { last, busy = s.Last, s.Busy() })
+	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() })
 	return last, busy, err
 }
 

@@ -174,7 +174,7 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 			return false, err
 		}
 	}
-	if s.Last == nil {
+	if s.Result() == nil {
 		return false, usagef("session %s has no run to go on with: give a prompt", id)
 	}
 	l.state = s
@@ -266,7 +266,7 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 	}
 	var err error
 	header := transcript.Session{Session: name, Schema: transcript.Schema, Variant: c.Variant, Mark: rand.Text()[:16],
-		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests, Preloaded: l.env.Prefix.Preloaded}
+		Model: l.model.name, Workspace: l.workspace, Label: c.Label, Digests: l.env.Prefix.Digests, Preloaded: l.env.Prefix.Preloaded, Run: c.run}
 	l.disk, err = home.Create(header, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err

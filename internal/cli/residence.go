@@ -23,6 +23,8 @@ type residence struct {
 	observe  func(run string, before *flow.Run, c *flow.Commit) // nil: nobody watches
 	trouble  func(run string, err error)                        // as of host.Config
 	left     func(run string)
+	// elsewhere is as of host.Config.
+	elsewhere func() []string
 
 	mu     sync.Mutex
 	db     store.Store
@@ -59,7 +61,7 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	}
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
-	conf.Trouble, conf.Left = r.trouble, r.left
+	conf.Trouble, conf.Left, conf.Elsewhere = r.trouble, r.left, r.elsewhere
 	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
 	conf.Outbox = r.outbox
 	r.db, r.life, r.runs = db, life, host.NewRuns(conf)

@@ -276,7 +276,7 @@ func (a *app) fork(home *disk.Home, from, place string) (string, error) {
 		return "", fmt.Errorf("session id: %w", err)
 	}
 	header := log.Header
-	header.Session = id.String()
+	header.Session, header.Run = id.String(), "" // a copy is a person's
 	header.Forked = &transcript.Fork{Session: old, Entry: log.Entries[len(log.Entries)-1].ID}
 	if err := home.Fork(log, header); err != nil {
 		return "", err

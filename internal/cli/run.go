@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -43,7 +44,7 @@ type runCmd struct {
 func (runCmd) Help() string {
 	return `Runs a workflow on the current folder. The result goes to standard output, what happens to standard error. Each step is on disk before the next begins: kill the process, and go on with --resume. Ctrl-C parks the run.
 
-A run that waits for a person asks on the terminal; without one it ends with exit code 3, and "gamma runs answer" gives the answer.
+A run that waits for a person asks on the terminal; without one it ends with exit code 3, and prints the command that answers: "gamma runs answer" for a decision, "gamma exec --resume" for what a step asks.
 
 Examples:
   gamma run --list
@@ -108,13 +109,19 @@ type flowing struct {
 	id    string
 	info  store.Info
 	graph *workflow.Graph
-	in    *bufio.Reader // of the terminal, once it was asked
+	in    *bufio.Reader // of the terminal, once it was asked; see input
 	seq   int64         // the newest commit that was printed
 	flags sessionFlags
 	res   *residence
-	house *house // the run's session; nil: it lives not here
+	house *house          // the run's session; nil: it lives not here
+	ctx   context.Context // of drive
 	stop  context.CancelFunc
-	waits atomic.Bool // a step waits for the user, who can't speak here
+
+	waits   atomic.Bool            // a step waits for the user, who can't speak here
+	askedIn atomic.Pointer[string] // in this session
+	reading sync.Mutex             // held while a line of the terminal is awaited
+	talk    sync.Mutex             // guards hush
+	hush    context.CancelFunc     // the user's words aren't asked for any more; nil: they aren't
 }
 
 // leave ends the run's session, if it lives here, and closes the database.
@@ -279,6 +286,9 @@ func (r *flowing) settle(c *runCmd, home *disk.Home, req *host.Request) error {
 
 // place is the session in which the run's steps are carried out here.
 func (r *flowing) place() string {
+	if id := r.askedIn.Load(); id != nil {
+		return *id
+	}
 	if r.house != nil {
 		return r.house.disk.ID
 	}
@@ -371,6 +381,7 @@ func (r *flowing) drive(ctx context.Context) error {
 	still := r.out.live("Ctrl-C parks it")
 	defer still()
 	ctx, r.stop = context.WithCancel(ctx)
+	r.ctx = ctx
 	defer r.stop()
 	for {
 		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {

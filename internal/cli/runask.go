@@ -93,13 +93,10 @@ func (r *flowing) read(ctx context.Context, n *workflow.Node) (flow.Answer, erro
 		a   flow.Answer
 		err error
 	}
-	if r.in == nil {
-		r.in = bufio.NewReader(r.app.stdin)
-	}
-	in := r.in
 	c := make(chan result, 1)
 	go func() { // reading a terminal can't be cancelled: the goroutine ends with the process
-		a, err := askPerson(in, r.out.stderr, n)
+		a, err := askPerson(r.input(), r.out.stderr, n)
+		r.reading.Unlock()
 		c <- result{a, err}
 	}()
 	select {

@@ -90,6 +90,7 @@ type runPrinter struct {
 	failed  error
 	ended   bool     // the result was printed
 	asked   string   // the decision that was shown last
+	said    string   // what a step's session said to the user last
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
 	drawing bool

@@ -57,6 +57,7 @@ func (p *runPrinter) session(e wire.Event) {
 	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
 		p.say(barred(e.Text, 0))
 	case e.Type == session.Yielded || e.Type == session.Progress:
+		p.said = e.Message.Text
 		p.say(barred(e.Message.Text, 0))
 	}
 }
@@ -64,10 +65,12 @@ func (p *runPrinter) session(e wire.Event) {
 // say prints a text above what is going on.
 func (p *runPrinter) say(text string) { p.put(strings.Split(text, "\n")) }
 
-// asks is told whether a step waits for the user, who can't speak here.
-func (r *flowing) asks(_, _ string, waiting bool) {
-	if waiting {
-		r.waits.Store(true)
-		r.stop()
+// yield shows what a step asks, unless its session has just said it.
+func (p *runPrinter) yield(question string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if question != p.said {
+		p.say(barred(question, 0))
 	}
+	p.said = ""
 }

@@ -46,7 +46,7 @@ type sessionList struct {
 
 // Help is the long help.
 func (sessionList) Help() string {
-	return `Lists the sessions of all folders, those that were written to last first.
+	return `Lists the sessions of all folders, those that were written to last first. A session that was made for the steps of a workflow run names it; "last" and --continue pass it over.
 
 Examples:
   gamma session list
@@ -61,6 +61,7 @@ type listed struct {
 	Workspace string    `json:"workspace"`
 	Model     string    `json:"model"`
 	Label     string    `json:"label,omitempty"`
+	Run       string    `json:"run,omitempty"` // the workflow run for whose steps alone it was made
 	Prompt    string    `json:"prompt"`
 	Status    string    `json:"status"`            // how the newest run ended, as in gamma exec --json; or aborted, interrupted, running, new, damaged
 	Waiting   string    `json:"waiting,omitempty"` // of needs_human: for what; of running: approval, if a call waits for a person
@@ -137,7 +138,7 @@ func (c sessionList) lines(a *app, home *disk.Home, infos []disk.Info) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
 	for _, i := range infos {
-		l := listed{Session: i.ID, Created: i.Created, Updated: i.Updated, Workspace: i.Workspace, Model: i.Model, Label: i.Label, Prompt: i.Prompt}
+		l := listed{Session: i.ID, Created: i.Created, Updated: i.Updated, Workspace: i.Workspace, Model: i.Model, Label: i.Label, Run: i.Run, Prompt: i.Prompt}
 		stand := standingOf(home, i)
 		l.Status, l.Waiting = stand.status, stand.note
 		if i.Locked != nil {
@@ -210,6 +211,9 @@ func (c sessionShow) show(a *app) error {
 	}
 	if !c.Follow {
 		s.receipts = receiptsOf(log.Entries)
+	}
+	if log.Header.Run != "" {
+		s.say(dim, "made for the steps of workflow run %s", log.Header.Run)
 	}
 	if f := log.Header.Forked; f != nil {
 		s.say(dim, "a copy of session %s as it was at entry %s", f.Session, f.Entry.String())

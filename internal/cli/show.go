@@ -397,10 +397,10 @@ func (s *showing) state(home *disk.Home, log *disk.Log) {
 	switch {
 	case st.Run != nil:
 		s.open(home, st, again)
-	case st.Last == nil:
+	case st.Result() == nil:
 		s.say("", "\nNothing has run yet. Begin with:\n    %s \"…\"", again)
 	default:
-		res, _ := resultOf(log.ID, st.Last)
+		res, _ := resultOf(log.ID, st.Result())
 		why, hint := epilogue(res, true)
 		switch {
 		case why == "":

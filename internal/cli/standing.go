@@ -57,8 +57,8 @@ func standingOf(home *disk.Home, i disk.Info) standing {
 	}
 }
 
-// elsewhere: the branch was moved behind the newest run, so the end of the log
-// doesn't tell.
+// elsewhere: the branch was moved behind the newest run, or that was a step's,
+// beside which a question may wait: the end of the log doesn't tell.
 const elsewhere = "elsewhere"
 
 // standingAfterMove reads the whole log.
@@ -73,10 +73,10 @@ func standingAfterMove(home *disk.Home, id string) standing {
 		return standing{status: "damaged"}
 	case s.Run != nil || slices.ContainsFunc(s.Queue, func(a session.Arrival) bool { return a.Human }):
 		return standing{status: "interrupted"}
-	case s.Last == nil:
+	case s.Result() == nil:
 		return standing{status: "new"}
 	}
-	return settledAs(s.Last)
+	return settledAs(s.Result())
 }
 
 // standingIn looks at entries from the newest on. False: none of them belongs
@@ -115,6 +115,9 @@ func standingIn(entries []transcript.Entry) (standing, bool) {
 		case *transcript.Settled:
 			if waits || b.More {
 				return standing{status: "interrupted"}, true
+			}
+			if b.Attempt != "" {
+				return standing{status: elsewhere}, true
 			}
 			run, whole := endOf(b, entries[:at])
 			s := settledAs(run)

@@ -130,14 +130,15 @@ func (h *Home) Find(prefix string) (string, error) {
 }
 
 // Newest returns the id of the session of this workspace that was written to
-// last. It returns a *NotFoundError if the workspace has none.
+// last; those that were made for the steps of a workflow run don't count. It
+// returns a *NotFoundError if the workspace has none.
 func (h *Home) Newest(workspace string) (string, error) {
 	all, err := h.List()
 	if err != nil {
 		return "", err
 	}
 	for _, i := range all {
-		if i.Workspace == workspace {
+		if i.Workspace == workspace && i.Run == "" {
 			return i.ID, nil
 		}
 	}

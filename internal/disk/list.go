@@ -23,6 +23,7 @@ type Info struct {
 	Variant   string
 	Label     string  // the newest label near the log's ends, or the header's
 	Prompt    string  // beginning of the first message of a person
+	Run       string  // the workflow run for whose steps alone it was made; "": none
 	Locked    *Holder // who owns it; nil: nobody
 	Err       error   // why it can't be opened, as far as its ends tell; nil: nothing known
 }
@@ -73,6 +74,7 @@ func (h *Home) info(id string) (Info, bool) {
 		return i, true
 	}
 	i.Workspace, i.Model, i.Variant, i.Label = c.header.Workspace, c.header.Model, c.header.Variant, c.header.Label
+	i.Run = c.header.Run
 	i.Created = c.segments[0].first.Time
 	i.readHead(c.segments)
 	if !i.readTail(c.segments[len(c.segments)-1]) && i.Err == nil {

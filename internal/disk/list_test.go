@@ -63,6 +63,19 @@ func TestE20_ListNewestFirst(t *testing.T) {
 			t.Errorf("newest of %s: %s, %v", workspace, got, err)
 		}
 	}
+	steps := header("d")
+	steps.Run, steps.Workspace = "r1", "/w"
+	d, err := h.Create(steps, owner(), "v", noon().Add(9*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, d)
+	if list, err = h.List(); err != nil || list[0].ID != "d" || list[0].Run != "r1" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if got, err := h.Newest("/w"); err != nil || got != "a" {
+		t.Errorf("the newest is one of a workflow run: %s, %v", got, err)
+	}
 	_, err = h.Newest("/nowhere")
 	asError[*NotFoundError](t, err)
 	contains(t, err, "/nowhere")

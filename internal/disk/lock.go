@@ -111,6 +111,18 @@ func (l *lock) Release() error {
 	return errors.Join(err, l.file.Close())
 }
 
+// Holder tells who owns a session; nil: nobody does, or it isn't there.
+func (h *Home) Holder(id string) (*Holder, error) {
+	d, err := h.directory(id)
+	if errors.As(err, new(*NotFoundError)) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return held(d.lock())
+}
+
 // held reports whether somebody holds the lock at path, and who. It changes
 // nothing and works without write permission.
 func held(path string) (*Holder, error) {

@@ -261,6 +261,16 @@ func TestS31_AYieldIsHeldOverARun(t *testing.T) {
 			asked := len(fake.Requests())
 			p.ok("inject", id, "--kind", "background_result", "--from", "job", "The kettle is on.")
 			p.run("exec", "--resume", id)
+			again := p.run("exec", "--resume", id)
+			if again.code != 3 || !strings.Contains(again.stdout+again.stderr, "Tea or coffee?") || strings.Contains(again.stdout, "Submitted.") {
+				t.Errorf("the held question isn't the last result: %+v", again)
+			}
+			if list := p.ok("session", "list", "--json").stdout; !strings.Contains(list, `"status":"needs_human","waiting":"decision"`) {
+				t.Errorf("the list doesn't say that it waits: %s", list)
+			}
+			if r := p.ok("session", "show", id); !strings.Contains(r.stdout, "Answer with:") {
+				t.Errorf("what is shown doesn't say that it waits: %s", r.stdout)
+			}
 			if n := len(fake.Requests()); n != asked {
 				t.Errorf("%d requests while the session waits", n-asked)
 			}

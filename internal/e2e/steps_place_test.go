@@ -1,14 +1,28 @@
 package e2e
 
 import (
+<<<<<<< HEAD
+=======
+	"fmt"
+	"os"
+>>>>>>> integ
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+<<<<<<< HEAD
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
+=======
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/crashpoint"
+	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/transcript"
+>>>>>>> integ
 )
 
 // begin starts gamma and returns how to end it.
@@ -80,6 +94,50 @@ func TestW35_OneSessionAnAttempt(t *testing.T) {
 	})
 }
 
+<<<<<<< HEAD
+=======
+// TestW37_ASessionInUseParksItsRun: a run whose session another process has is
+// parked once, with that process named, keeps nobody from other runs, and goes
+// on when the session is free.
+func TestW37_ASessionInUseParksItsRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n  - tools: [{name: message_user, args: {message: \"Which one?\", blockOnUser: true, reason: input}}]\n")
+	p.ok("run", "echo", "Which?", "--detach")
+	_, end := p.begin("host", "--json")
+	eventually(t, "the step asks", func() bool { return strings.Contains(p.run("session", "list", "--json").stdout, `"needs_human"`) })
+	end()
+	run, child := p.history().ID, p.readSession().id
+	home, err := disk.OpenHome(p.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := home.Open(child, transcript.OpenDeposit, transcript.Owner{PID: os.Getpid(), Host: "here"}, "test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, end = p.begin("host", "--json")
+	defer end()
+	named := fmt.Sprintf("session %s is in use by process %d on here", child, os.Getpid())
+	eventually(t, "the run is parked", func() bool { r := p.run("runs", "show", run); return strings.Contains(r.stdout+r.stderr, named) })
+	p.ok("run", "branch", "--input", `{"path": "README.md"}`, "--detach")
+	eventually(t, "the host carries another run out", func() bool { return p.runStatus() == "completed " })
+	parked := func() int { return strings.Count(p.run("runs", "export", run).stdout, `"kind":"parked"`) }
+	if n := parked(); n != 2 { // at the first host's end, and now
+		t.Errorf("parked %d times", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the run goes on", func() bool {
+		return strings.HasPrefix(p.ok("runs", "list", "--json").stdout, "{") && !strings.Contains(p.ok("runs", "list", "--json").stdout, `"parked"`)
+	})
+	if n := parked(); n != 2 {
+		t.Errorf("parked %d times", n)
+	}
+}
+
+>>>>>>> integ
 // TestR2_AHostDiesWhileItMakesASession: the session of a run has an id that
 // follows from the run's, so what a killed host left of it is in the way of the
 // next one.

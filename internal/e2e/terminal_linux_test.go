@@ -134,3 +134,41 @@ func TestC8_CtrlCInATerminalParksTheRun(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, x.text())
 	}
 }
+
+// TestW31_AStepsQuestionIsAnsweredInATerminal: the words go into the step's
+// session, also after the run was parked meanwhile.
+func TestW31_AStepsQuestionIsAnsweredInATerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n" +
+		"  - tools: [{name: message_user, args: {message: \"Which one?\", blockOnUser: true, reason: input}}]\n" +
+		"  - expect: \"^The red\"\n    tools: [{name: message_user, args: {message: \"Dark or light?\", blockOnUser: true, reason: input}}]\n" +
+		"  - expect: \"^Dark\"\n    tools: [{name: workflow, args: {action: submit, output: {answer: dark red}}}]\n" +
+		"  - text: thanks\n")
+	x := p.terminal(80, "run", "echo", "Which colour?")
+	x.see("│ Which one?")
+	x.see("  > ")
+	x.keys("\nThe red one\n")
+	x.see("│ Dark or light?")
+	x.keys("\x03")
+	if code := x.end(); code != 130 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	x = p.terminal(80, "run", "--resume", "last")
+	x.see("│ Dark or light?")
+	x.keys("\x04")
+	if code := x.end(); code != 3 {
+		t.Errorf("without an answer: exit code %d\n%s", code, x.text())
+	}
+	x.see("The step waits for you. Answer with:")
+	x = p.terminal(80, "run", "--resume", "last")
+	x.see("│ Dark or light?")
+	x.keys("Dark\n")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	x.see(`"answer": "dark red"`)
+	if n := strings.Count(x.text(), "Dark or light?"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}

@@ -6,10 +6,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
+	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/gamma-harness/gamma/llm"
 )
 
 // violation is a rule that a request breaks.
@@ -61,8 +66,51 @@ type conversation struct {
 	items  [][]byte // as sent
 	first  int      // how many items name the session
 	turns  int      // assistant turns
-	newest string   // the newest user or tool text
+	newest string   // the newest user, tool or step-prompt text
+
+	kinds map[string]int // the turns by their kind: "turn", or "step:NODE"
+	node  string         // the workflow step that is carried out; "": none
+	over  bool           // its answer had no calls: what comes now is no longer its own
 }
+
+// turn notes an assistant turn, which has called nothing yet.
+func (c *conversation) turn() {
+	if c.kinds == nil {
+		c.kinds = map[string]int{}
+	}
+	c.turns++
+	c.kinds[c.kind()]++
+	c.over = true
+}
+
+// called notes that the newest turn has calls, so it isn't its run's last.
+func (c *conversation) called() { c.over = false }
+
+// kind is what a turn is that comes now.
+func (c *conversation) kind() string {
+	if c.node == "" {
+		return "turn"
+	}
+	return llm.StepKind(c.node)
+}
+
+// told notes what somebody else than the assistant says. The prompt of a
+// workflow's step begins its run; anything else that comes behind the step's
+// last answer ends it.
+func (c *conversation) told(text string, newest bool) {
+	tag, _, _ := strings.Cut(text, "\n")
+	if m := stepTag.FindStringSubmatch(tag); m != nil {
+		c.node, c.over, newest = html.UnescapeString(m[1]), false, true
+	} else if c.over {
+		c.node = ""
+	}
+	if newest {
+		c.newest = text
+	}
+}
+
+// stepTag matches the first line of a step's prompt.
+var stepTag = regexp.MustCompile(`^<workflow_step mark="[^"]*"(?: workflow="[^"]*")? step="([^"]+)"`)
 
 // toolless reports whether no tool is declared.
 func (c *conversation) toolless() bool {

@@ -19,7 +19,11 @@
 // off with fewer turns (a compaction) goes on behind the last one; this a
 // restarted server doesn't know. Requests take the sequence "turn"; those that
 // declare no tools take "compaction", if the script has one, in the order in
-// which they first come.
+// which they first come. Those of a workflow's step take "step:NODE", if the
+// script has one, and turns and errors count by sequence: the step's turns are
+// those behind its prompt, up to the first message from elsewhere behind an
+// answer without calls. "expect" looks at the newest text of the user, a tool
+// or a step's prompt.
 //
 // # Strictness
 //

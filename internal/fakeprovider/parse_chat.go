@@ -134,7 +134,7 @@ func (w *messageWalk) message(param string, raw []byte) *violation {
 	case "user":
 		w.seen = true
 		text, v := w.text(param, &m)
-		w.c.newest = text
+		w.c.told(text, true)
 		return v
 	case "assistant":
 		w.seen = true
@@ -154,7 +154,8 @@ func (w *messageWalk) harness(param string, m *chatMessage) *violation {
 		return broken("role", param+".role", "system messages must stand at the beginning")
 	}
 	w.firstHarness = w.firstHarness || w.count == 1
-	_, v := w.text(param, m)
+	text, v := w.text(param, m)
+	w.c.told(text, false)
 	return v
 }
 
@@ -173,7 +174,7 @@ func (w *messageWalk) assistant(param string, m *chatMessage) *violation {
 	if v := w.pairs.rest(param); v != nil {
 		return v
 	}
-	w.c.turns++
+	w.c.turn()
 	empty := len(m.Content) == 0 || m.Content.Kind() == 'n'
 	switch {
 	case m.ToolCallID != "":
@@ -184,6 +185,9 @@ func (w *messageWalk) assistant(param string, m *chatMessage) *violation {
 		if _, v := contentText(param+".content", m.Content, "text", "refusal"); v != nil {
 			return v
 		}
+	}
+	if len(m.ToolCalls) > 0 {
+		w.c.called()
 	}
 	for i, c := range m.ToolCalls {
 		at := fmt.Sprintf("%s.tool_calls[%d]", param, i)
@@ -211,6 +215,6 @@ func (w *messageWalk) tool(param string, m *chatMessage) *violation {
 	if v != nil {
 		return v
 	}
-	w.c.newest = text
+	w.c.told(text, true)
 	return w.pairs.result(param+".tool_call_id", m.ToolCallID)
 }

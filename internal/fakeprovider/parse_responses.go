@@ -191,10 +191,13 @@ func (w *inputWalk) assistant(param, kind string) *violation {
 	}
 	own := w.last == "" || w.last == "user" || w.last == "result" || w.last == "message" && kind == "message"
 	if own {
-		w.c.turns++
+		w.c.turn()
 	}
 	w.last = kind
 	w.dangled = ""
+	if kind == "call" {
+		w.c.called()
+	}
 	if kind == "reasoning" {
 		w.dangled = param
 	}
@@ -265,7 +268,7 @@ func (w *inputWalk) output(param string, raw []byte) *violation {
 	if v := w.other(param, "result"); v != nil {
 		return v
 	}
-	w.c.newest = *o.Output
+	w.c.told(*o.Output, true)
 	return w.pairs.result(param+".call_id", o.CallID)
 }
 
@@ -292,8 +295,8 @@ func (w *inputWalk) message(param string, raw []byte) *violation {
 		return broken("role", param+".role", "%s.role is %q", param, m.Role)
 	}
 	text, v := contentText(param+".content", m.Content, kind, "refusal")
-	if m.Role == "user" {
-		w.c.newest = text
+	if m.Role != "assistant" {
+		w.c.told(text, m.Role == "user")
 	}
 	return v
 }

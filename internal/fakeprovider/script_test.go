@@ -174,3 +174,58 @@ func TestE35_EveryFaultSaysWhatItMeans(t *testing.T) {
 		t.Errorf("by name: %v", f)
 	}
 }
+
+// streams reports whether an answer of either dialect has this text.
+func streams(answer, text string) bool {
+	return said(answer) == text || strings.Contains(answer, `"text":"`+text+`"`)
+}
+
+// TestC4_StepsHaveTheirOwnPosition: in both dialects the turns and errors of a
+// step count by themselves, and its prompt is what the script expects.
+func TestC4_StepsHaveTheirOwnPosition(t *testing.T) {
+	const script = `
+steps:
+  - {text: turn one}
+  - {text: turn two}
+  - {for: "step:plan", error: {status: 503}}
+  - {for: "step:plan", expect: "Plan it", text: plan one}
+  - {for: "step:plan", expect: "^read$", text: plan two}
+default: {text: none}
+`
+	prompt := func(role, node string) string {
+		return `{"role":"` + role + `","content":"<workflow_step mark=\"m\" workflow=\"w\" step=\"` + node + `\" attempt=\"a\">\nPlan it\n</workflow_step>"}`
+	}
+	const user, words = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"x"}`
+	for _, d := range []Dialect{Responses, Chat} {
+		body, roles, call := responsesBody, []string{"developer"}, []string{`{"type":"function_call","call_id":"a","name":"a","arguments":"{}"}`,
+			`{"type":"function_call_output","call_id":"a","output":"read"}`}
+		if d == Chat {
+			body, roles, call = chatBody, []string{"developer", "user"}, []string{`{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"a","arguments":"{}"}}]}`,
+				`{"role":"tool","tool_call_id":"a","content":"read"}`}
+		}
+		for _, role := range roles {
+			var s *Server
+			ask := func(want string, items ...string) {
+				t.Helper()
+				status, answer := send(s, d, body("", items...))
+				if last := s.Requests()[len(s.Requests())-1]; want == "503" && status != 503 || want != "503" && !streams(answer, want) {
+					t.Errorf("%s, %s: status %d, %s of %s at %d; want %q", d, role, status, answer, last.For, last.Position, want)
+				}
+			}
+			plan := []string{user, words, prompt(role, "plan")}
+			s = newServer(t, script, Options{})
+			ask("turn one", user)
+			ask("503", plan...)
+			ask("plan one", plan...)
+			ask("plan two", append(plan, call...)...)
+			ask("turn two", append(append(plan, call...), words, user)...)
+			ask("none", append(append(plan, call...), words, user, words, user)...)
+			s = newServer(t, script, Options{})
+			ask("turn two", append(plan, words, user)...) // the step is over
+			s = newServer(t, script, Options{})
+			ask("turn two", append(plan, words, prompt(role, "build"))...) // without steps of its own: a turn
+			s = newServer(t, script, Options{})
+			ask("plan one", append(append(plan, call...), `{"role":"user","content":"Plan it soon"}`)...) // words in the step's run
+		}
+	}
+}

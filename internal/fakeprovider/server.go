@@ -63,7 +63,7 @@ type Request struct {
 	Model   string
 	Session string // digest of the first message; "" if the body couldn't be read
 	Turns   int    // assistant turns that it holds
-	For     string // the script's sequence: turn, or compaction for a request without tools
+	For     string // the script's sequence: turn, step:NODE, or compaction for a request without tools
 	// Position in the script; -1 if the request was refused.
 	Position int
 }
@@ -103,10 +103,17 @@ type Server struct {
 // session is what the server remembers of a conversation.
 type session struct {
 	last   *conversation
-	number int   // of the request with last
-	errors []int // how many turns each request had that was answered by an error
-	said   int   // 1 if last was answered, 0 if by an error
-	gone   int   // turns that requests held before they broke off
+	number int    // of the request with last
+	seq    string // the sequence of last
+	errors []mishap
+	said   int            // 1 if last was answered, 0 if by an error
+	gone   map[string]int // turns that requests held before they broke off, by sequence
+}
+
+// mishap is a request that was answered by an error.
+type mishap struct {
+	seq   string
+	turns int // of its sequence
 }
 
 // New returns a server that plays the script.
@@ -241,24 +248,27 @@ func (s *Server) accept(req *Request, c *conversation) (broken *Break) {
 	req.Model, req.Session, req.Turns = c.model, c.session(), c.turns
 	ses := s.sessions[req.Session]
 	if ses == nil {
-		ses = &session{}
+		ses = &session{gone: map[string]int{}}
 		s.sessions[req.Session] = ses
 	}
 	if ses.last != nil {
 		if what, item := c.extends(ses.last); what != "" {
 			broken = &Break{Session: req.Session, Previous: ses.number, What: what, Item: item}
 			if earlier, _ := ses.last.extends(c); earlier != "" { // no repetition of an older one
-				ses.gone += max(0, ses.last.turns+ses.said-c.turns)
+				ses.breakOff(s.sequences(ses.last), s.sequences(c))
 			}
 		}
 	}
-	req.Position = ses.gone + c.turns
-	for _, turns := range ses.errors {
-		if turns <= ses.gone+c.turns {
+	req.For = s.sequence(c.kind())
+	at := ses.gone[req.For] + s.sequences(c)[req.For]
+	req.Position = at
+	for _, e := range ses.errors {
+		if e.seq == req.For && e.turns <= at {
 			req.Position++
 		}
 	}
-	if req.For = "turn"; c.toolless() && slices.ContainsFunc(s.script.Steps, func(st llm.Step) bool { return st.For == "compaction" }) {
+	ses.seq = req.For
+	if c.toolless() && slices.ContainsFunc(s.script.Steps, func(st llm.Step) bool { return st.For == "compaction" }) {
 		s.summarise(req)
 	}
 	s.record(req)
@@ -268,6 +278,31 @@ func (s *Server) accept(req *Request, c *conversation) (broken *Break) {
 	}
 	ses.last, ses.number, ses.said = c, req.Number, 1
 	return broken
+}
+
+// sequence is the script's sequence for a kind of turns.
+func (s *Server) sequence(kind string) string {
+	if llm.IsStepKind(kind) && !s.script.Has(kind) {
+		return "turn"
+	}
+	return kind
+}
+
+// sequences counts the turns of a request by sequence.
+func (s *Server) sequences(c *conversation) map[string]int {
+	out := map[string]int{}
+	for kind, n := range c.kinds {
+		out[s.sequence(kind)] += n
+	}
+	return out
+}
+
+// breakOff notes the turns that a request no longer holds.
+func (ses *session) breakOff(had, has map[string]int) {
+	had[ses.seq] += ses.said
+	for seq, n := range had {
+		ses.gone[seq] += max(0, n-has[seq])
+	}
 }
 
 // summarise gives a request without tools its place among those of its kind:
@@ -285,7 +320,7 @@ func (s *Server) failed(req *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ses := s.sessions[req.Session]
-	ses.errors, ses.said = append(ses.errors, ses.gone+req.Turns), 0
+	ses.errors, ses.said = append(ses.errors, mishap{ses.seq, ses.gone[ses.seq] + s.sequences(ses.last)[ses.seq]}), 0
 }
 
 // remember notes a raw item that the client may send back unchanged.

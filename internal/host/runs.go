@@ -29,6 +29,10 @@ type Config struct {
 	// Live lists the sessions that are live here; nil: none.
 	Live  func() []string
 	Steps runner.StepExecutor // nil: agent steps aren't carried out here
+	// Elsewhere lists the runs whose session another process has, as its
+	// executor found (runner.InUseError), as long as that is so: they aren't
+	// claimed. nil: that is never known.
+	Elsewhere func() []string
 	Env   func(workspace string) []string
 	// Dead reports whether a holder's process is known to be dead; nil: that is
 	// never known.
@@ -191,7 +195,11 @@ func (h *Runs) by() []string {
 
 func (h *Runs) hunt(run string) store.Hunt {
 	now := time.Now()
-	return store.Hunt{Run: run, By: h.by(), Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
+	var not []string
+	if h.Elsewhere != nil {
+		not = h.Elsewhere()
+	}
+	return store.Hunt{Run: run, By: h.by(), Not: not, Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
 }
 
 // carry carries out a run that was claimed, and returns how it stands then. A

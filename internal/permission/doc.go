@@ -49,8 +49,8 @@
 // ask; looking after a job: allow. connector: ask once for each server and
 // tool (Verdict.Once, Grant); listing: allow. A tool that isn't known: ask.
 // Arguments that can't be read: deny. Calls with effects are write, edit, bash
-// but for jobs, a connector's tool, workflow but for list and status, and
-// tools that aren't known.
+// but for jobs, a connector's tool, workflow but for list, status, submit and
+// update, and tools that aren't known.
 //
 // # Shell texts
 //

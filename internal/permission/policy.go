@@ -215,7 +215,8 @@ func (p *Policy) effects(tool string, a arguments) bool {
 	case "connector":
 		return a.Tool != ""
 	case "workflow":
-		return a.Action != "list" && a.Action != "status"
+		// What an open step hands in or tells stays in its run.
+		return !slices.Contains([]string{"list", "status", "submit", "update"}, a.Action)
 	}
 	return !slices.Contains(tools(), tool)
 }

@@ -96,6 +96,8 @@ func TestE47_PlanMode(t *testing.T) {
 		"xargs touch", "timeout 5 touch a", "sh -c 'ls; touch a'", "eval \"$X\"", "./ls", "tree -o x", "date -s x", "date 01010000", "rg --pre x y", "go env -w A=b", "export A=b", "curl http://h", "printf -v x y", "hostname x", "go list ./...", "cat < /dev/tcp/h/1", "sudo ls", "git log $X", "find $X", "find -- -delete", "f() { touch a; }", "trap 'touch a' EXIT", "git stash list; git stash drop")
 	check(t, p, Deny, "cat secret")
 	verdicts(t, p, Allow, `read {"path":"a"}`, `todo {}`, `skill {"name":"x"}`, `message_user {}`, `subagent {"task":"x"}`, `bash {"job":"1","action":"read"}`, `workflow {"action":"status"}`, `connector {"server":"s"}`)
+	verdicts(t, p, Allow, `workflow {"action":"list"}`, `workflow {"action":"submit"}`, `workflow {"action":"update"}`)
+	verdicts(t, p, Deny, `workflow {"action":"pause"}`, `workflow {"action":"resume"}`, `workflow {"action":"cancel"}`, `workflow {"action":"answer"}`, `workflow {"action":"new"}`, `workflow {}`)
 	verdicts(t, p, Deny, `write {"path":"a"}`, `edit {"path":"a"}`, `connector {"server":"s","tool":"t"}`, `workflow {"action":"start"}`, `unknown {}`)
 	if v := p.command(t, "make x"); !strings.Contains(v.Text, "plan mode is read-only") || !strings.Contains(v.Rule, `"make x"`) {
 		t.Errorf("the text doesn't name the mode and the part: %+v", v)

@@ -27,6 +27,8 @@ type StepExecutor interface {
 	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
 	// caller whose claim is lost may still ask for it, and must get that
 	// outcome, not another prompt.
+	// InUseError: another process has the session. The run is parked for a host
+	// with its words.
 	// ErrAbsent: the session isn't here, and nothing was shown; of an assistant
 	// step, or one that was begun in its session of origin (There).
 	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
@@ -36,6 +38,11 @@ type StepExecutor interface {
 
 // ErrAbsent: the session of a step isn't here.
 var ErrAbsent = errors.New("the session isn't here")
+
+// InUseError says which process has the session of a step.
+type InUseError struct{ Owner string }
+
+func (e *InUseError) Error() string { return e.Owner + "; the run goes on when that process has left it" }
 
 // Step is one agent step.
 type Step struct {
@@ -129,7 +136,10 @@ func (w *work) agentStep() (flow.Event, error) {
 	if err == nil && o.State != flow.StepSettled {
 		o, err = w.Steps.Step(w.ctx, s)
 	}
+	used := (*InUseError)(nil)
 	switch {
+	case errors.As(err, &used):
+		return flow.Park{For: flow.ForHost, Message: used.Error()}, nil
 	case errors.Is(err, ErrAbsent) && (n.Assistant() || w.run.Open.There):
 		return flow.Unseen{Attempt: attempt}, nil
 	case err != nil:

@@ -23,7 +23,7 @@ func CompactRequest(s *State, c *transcript.Compaction) *llm.Request {
 		body += " The user asks you to mind this:\n" + transcript.Escape(within(a.Text, 4_000))
 	}
 	req := &llm.Request{System: compactText, Messages: []llm.Message{{Role: llm.User, Parts: textParts(body)}}}
-	req.Origin = llm.Origin{Session: s.Header.Session, Label: s.Header.Label, For: forCompaction, Position: s.Tries[forCompaction]}
+	req.Origin = s.origin(forCompaction)
 	return req
 }
 

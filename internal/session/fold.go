@@ -146,11 +146,11 @@ func (s *State) applyElsewhere(e transcript.Entry) {
 	case *transcript.Deliver:
 		s.drop(b.Arrivals)
 	case *transcript.Request:
-		s.requested = s.requested || b.For != forCompaction
+		s.requested, s.trying = s.requested || b.For != forCompaction, b.For
 	case *transcript.Answer:
-		s.Tries["turn"]++
+		s.tried()
 	case *transcript.Fail:
-		s.Tries[tried(b)]++
+		s.failed(b)
 	case *transcript.Compact:
 		s.endedElsewhere(b.Command, b.Asked)
 	case *transcript.CompactFailed:
@@ -206,6 +206,7 @@ func Apply(s *State, e transcript.Entry) {
 			s.Turn = ModelsTurn
 		}
 	case *transcript.Request:
+		s.trying = b.For
 		if b.For == forCompaction && !s.triesFor(b.Compaction.Command) && !mutant("FailsCarriedOver") {
 			s.Fails, s.LastFail = 0, nil // those of something else
 		}
@@ -221,7 +222,7 @@ func Apply(s *State, e transcript.Entry) {
 	case *transcript.Fail:
 		s.Req = transcript.ID{}
 		s.Fails, s.LastFail = s.Fails+1, b
-		s.Tries[tried(b)]++
+		s.failed(b)
 		if s.Run != nil {
 			s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
 		}
@@ -343,7 +344,7 @@ func (s *State) from(delivery transcript.ID, a Arrival) {
 
 func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	s.Req, s.Fails, s.LastFail = transcript.ID{}, 0, nil
-	s.Tries["turn"]++
+	s.tried()
 	r := s.Run
 	if r.Step != nil {
 		s.stepAnswered(id, a)
@@ -389,10 +390,14 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	if mutant("HoldForgotten:" + string(b.Reason)) {
 		return
 	}
+	waits := s.Hold.Yield
 	switch b.Reason {
 	case transcript.Yield, transcript.ModelError, transcript.ModelIncomplete, transcript.Limit,
 		transcript.CrashLoop, transcript.ContextOverflow, transcript.Irreducible:
-		s.Hold = Hold{b.Reason, id.Seq}
+		if b.Reason == transcript.Yield {
+			waits = r
+		}
+		s.Hold = Hold{b.Reason, id.Seq, waits}
 	case transcript.Aborted:
 		if r.Abort == nil {
 			panic(broken("settled as aborted without an abort"))
@@ -400,7 +405,7 @@ func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 		if r.Abort.Cause != "" && !mutant("WorkflowAbortHolds") {
 			return // the workflow ended its step; nobody wanted the session to stop
 		}
-		s.Hold = Hold{b.Reason, r.Abort.ID.Seq}
+		s.Hold = Hold{b.Reason, r.Abort.ID.Seq, waits}
 		if mutant("AbortHoldsLater") {
 			s.Hold.Seq = id.Seq
 		}

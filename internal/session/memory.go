@@ -174,14 +174,6 @@ func (s *State) owns(entry transcript.ID, cut int) bool {
 	return slices.ContainsFunc(s.Ctx[cut:], func(it Item) bool { return it.Owner == entry })
 }
 
-// tried is the kind of call that failed.
-func tried(f *transcript.Fail) string {
-	if f.For == forCompaction {
-		return forCompaction
-	}
-	return "turn"
-}
-
 // endedElsewhere counts a compaction of another branch.
 func (s *State) endedElsewhere(command transcript.ID, asked bool) {
 	if asked {

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -28,8 +29,44 @@ func Request(s *State, env Env) *llm.Request {
 		req.Messages[i] = it.Msg
 	}
 	req.Settings.CacheKey = cacheKey(env.Prefix, s.Header.Session)
-	req.Origin = llm.Origin{Session: s.Header.Session, Label: s.Header.Label, For: "turn", Position: s.Tries["turn"]}
+	req.Origin = s.origin(s.kind())
 	return req
+}
+
+// origin says where in a script a call of this kind stands.
+func (s *State) origin(kind string) llm.Origin {
+	others := maps.Clone(s.Tries) // the call outlives this state
+	delete(others, kind)
+	return llm.Origin{Session: s.Header.Session, Label: s.Header.Label, For: kind, Position: s.Tries[kind], Others: others}
+}
+
+// forTurn is the kind of a model call that carries out no workflow step.
+const forTurn = "turn"
+
+// kind is the kind of the next answer's call.
+func (s *State) kind() string {
+	if s.Run != nil && s.Run.Step != nil {
+		return llm.StepKind(s.Run.Step.Node)
+	}
+	return forTurn
+}
+
+// tried counts what became of the newest request: an answer, or a failed try.
+func (s *State) tried() {
+	kind := s.trying
+	if kind == "" || kind == forCompaction { // the request is lost
+		kind = forTurn
+	}
+	s.Tries[kind]++
+}
+
+// failed counts a failed try.
+func (s *State) failed(f *transcript.Fail) {
+	if f.For == forCompaction {
+		s.Tries[forCompaction]++
+		return
+	}
+	s.tried()
 }
 
 // cacheKey: 32 hex digits of the prefix digest and two of the session's, so
@@ -42,7 +79,7 @@ func cacheKey(p Prefix, session string) string {
 // request makes the request entry for the present context.
 func request(s *State, env Env) *transcript.Request {
 	c := s.chain(env)
-	return &transcript.Request{For: "turn", SHA256: c.Hex, Items: c.Items, Bytes: c.Bytes, Prefix: env.Prefix.Sum, Break: s.brk(env)}
+	return &transcript.Request{For: s.kind(), SHA256: c.Hex, Items: c.Items, Bytes: c.Bytes, Prefix: env.Prefix.Sum, Break: s.brk(env)}
 }
 
 // chain extends the digest of the newest request by what came since.

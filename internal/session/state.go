@@ -26,6 +26,7 @@ type State struct {
 	Generation int                // leaf records
 
 	lost      map[transcript.ID]bool // arrivals whose record is lost, by the log's repairs
+	trying    string                 // the kind of the newest request, on any branch
 	requested bool                   // a request was sent, on any branch
 	gaps      map[transcript.ID]gap  // by the node behind each, by the log's repairs
 	moved     bool                   // since then the branch was moved, or a repair changed what the model sees
@@ -153,6 +154,17 @@ type Denial struct {
 type Hold struct {
 	Reason transcript.Reason // "" = none
 	Seq    int               // only a person's message with a later seq lifts it
+	Yield  *Run              // what waits for a person, also if a later run beside it has given another reason
+}
+
+// Result is the run whose result is the session's: the one that waits for a
+// person, whatever steps were carried out beside it, else the newest one that
+// settled. Nil: there is none.
+func (s *State) Result() *Run {
+	if s.Hold.Yield != nil {
+		return s.Hold.Yield
+	}
+	return s.Last
 }
 
 // Call is a call of the newest batch.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -156,4 +157,63 @@ func TestE3_EventsOfAStep(t *testing.T) {
 	if r, ok := ReceiptOf(c.entries, "a2/step.1@0"); !ok || r.State != ReceiptWithdrawn {
 		t.Errorf("receipt %+v", r)
 	}
+}
+
+// TestC4_StepsHaveTheirOwnPosition: answers and failed tries count by the kind
+// of their call, over all branches and after a restart.
+func TestC4_StepsHaveTheirOwnPosition(t *testing.T) {
+	c := newConversation(t)
+	for _, line := range []string{"prompt p1 hi", "answer hello", "answerstep a1 Say.", "answer said", "prompt p2 more", "fail retry 429 after=1s", "tick 1s", "answer again"} {
+		c.do(line)
+	}
+	want := map[string]int{"turn": 3, "step:node": 1}
+	check := func(s *State, name string) {
+		t.Helper()
+		if !maps.Equal(s.Tries, want) {
+			t.Errorf("%s: %v, want %v", name, s.Tries, want)
+		}
+	}
+	check(c.s, "live")
+	folded, err := Fold(c.entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(folded, "folded")
+	if o := Request(c.s, c.env).Origin; o.For != "turn" || o.Position != 3 || o.Others["step:node"] != 1 {
+		t.Errorf("the next call is %+v", o)
+	}
+	c.do("answerstep a2 Say.")
+	if o := Request(c.s, c.env).Origin; o.For != "step:node" || o.Position != 1 || o.Others["turn"] != 3 {
+		t.Errorf("a step's call is %+v", o)
+	}
+}
+
+// TestC12_TheYieldThatHoldsIsTheLastResult: what a step does beside a yield
+// isn't the session's last result.
+func TestC12_TheYieldThatHoldsIsTheLastResult(t *testing.T) {
+	c := newConversation(t)
+	check := func(want transcript.Reason, after string) {
+		t.Helper()
+		folded, err := Fold(c.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []*State{c.s, folded} {
+			if r := s.Result(); r == nil || r.Reason != want || want == transcript.Yield && (r.Yield == nil || r.Yield.Text != "Which one?") {
+				t.Errorf("%s: %+v", after, r)
+			}
+		}
+	}
+	c.do("prompt p1 hi")
+	c.do(`calls message_user {"message":"Which one?","blockOnUser":true,"reason":"decision"}`)
+	check(transcript.Yield, "the yield")
+	c.do("answerstep a1 Say.")
+	c.do("answer said")
+	check(transcript.Yield, "a step beside it")
+	c.do("answerstep a2 Say.")
+	c.do("fail fatal 400")
+	check(transcript.Yield, "a step that fails beside it")
+	c.do("prompt p2 the first")
+	c.do("answer taken")
+	check(transcript.Done, "an answer")
 }

@@ -76,7 +76,7 @@ func nullJSON(j workflow.JSON) any {
 const claimSet = `UPDATE run SET token=token+1, holder=?1, slot=(session IS NOT NULL), lease_was=lease_until, lease_until=?3 WHERE id=(SELECT id FROM run r
 	WHERE `
 
-const claimRest = `claim_by IN (SELECT value FROM json_each(?4)) AND lease_until<=?2
+const claimRest = `claim_by IN (SELECT value FROM json_each(?4)) AND lease_until<=?2 AND id NOT IN (SELECT value FROM json_each(?5))
 	AND (slot=1 OR NOT EXISTS (SELECT 1 FROM run o WHERE o.session=r.session AND o.slot=1))
 	ORDER BY created_at LIMIT 1) RETURNING id, token, lease_was`
 
@@ -89,9 +89,13 @@ func (s *SQLite) Claim(ctx context.Context, h Hunt) (*Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, args := claimSet+claimRest, []any{h.Holder, h.Now, h.LeaseUntil, string(by)}
+	not, err := json.Marshal(append([]string{}, h.Not...))
+	if err != nil {
+		return nil, err
+	}
+	q, args := claimSet+claimRest, []any{h.Holder, h.Now, h.LeaseUntil, string(by), string(not)}
 	if h.Run != "" {
-		q, args = claimSet+"id=?5 AND "+claimRest, append(args, h.Run)
+		q, args = claimSet+"id=?6 AND "+claimRest, append(args, h.Run)
 	}
 	var c *Claimed
 	err = s.do(ctx, func(w *writer) error {

@@ -109,3 +109,20 @@ func slotOfALostClaim(t *testing.T, k *kit) {
 		t.Errorf("two runs of a session are running: %v", err)
 	}
 }
+
+// leftOut: a hunt passes the named runs over, the only one that fits too.
+func leftOut(t *testing.T, k *kit) {
+	k.start("r1", "steps", "")
+	k.start("r2", "steps", "")
+	hunt := Hunt{By: []string{"*"}, Not: []string{"r1"}, Holder: "h1", Now: k.now, LeaseUntil: k.now + 30_000}
+	if c, err := k.Claim(k.ctx, hunt); err != nil || c == nil || c.Run != "r2" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	hunt.Run = "r1"
+	if c, err := k.Claim(k.ctx, hunt); err != nil || c != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c := k.claim("r1", "h1"); c == nil {
+		t.Error("the run that was left out isn't claimed later")
+	}
+}

@@ -51,6 +51,7 @@ type Definition struct {
 type Hunt struct {
 	Run        string   // this one; "": the oldest that fits
 	By         []string // "*" and the sessions that are live here
+	Not        []string // runs that aren't claimed
 	Holder     string
 	Now        int64
 	LeaseUntil int64

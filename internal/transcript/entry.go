@@ -170,6 +170,7 @@ type Session struct {
 	Digests   Digests     `json:"digests"`
 	Preloaded []SkillFact `json:"preloaded,omitempty"`
 	Forked    *Fork       `json:"forked,omitempty"` // of a copy: where it comes from
+	Run       string      `json:"run,omitempty"`    // the workflow run for whose steps alone it was made
 }
 
 // Fork says which session a session was copied from, and how far it had come.
@@ -271,7 +272,7 @@ type Resume struct {
 
 // Request says that a model call is about to start.
 type Request struct {
-	For    string `json:"for"`    // turn | compaction
+	For    string `json:"for"`    // turn | compaction | step:NODE, in the run of a workflow's step
 	SHA256 string `json:"sha256"` // chained digest of prefix and context, hex
 	Items  int    `json:"items"`  // messages
 	Bytes  int    `json:"bytes"`  // of the provider-neutral encoding

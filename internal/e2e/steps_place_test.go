@@ -1,28 +1,19 @@
 package e2e
 
 import (
-<<<<<<< HEAD
-=======
 	"fmt"
 	"os"
->>>>>>> integ
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-<<<<<<< HEAD
-
-	"github.com/gamma-harness/gamma/internal/crashpoint"
-	"github.com/gamma-harness/gamma/internal/flow"
-=======
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/transcript"
->>>>>>> integ
 )
 
 // begin starts gamma and returns how to end it.
@@ -94,8 +85,6 @@ func TestW35_OneSessionAnAttempt(t *testing.T) {
 	})
 }
 
-<<<<<<< HEAD
-=======
 // TestW37_ASessionInUseParksItsRun: a run whose session another process has is
 // parked once, with that process named, keeps nobody from other runs, and goes
 // on when the session is free.
@@ -137,7 +126,6 @@ func TestW37_ASessionInUseParksItsRun(t *testing.T) {
 	}
 }
 
->>>>>>> integ
 // TestR2_AHostDiesWhileItMakesASession: the session of a run has an id that
 // follows from the run's, so what a killed host left of it is in the way of the
 // next one.

@@ -16,7 +16,7 @@ import (
 
 // demoCmd is gamma demo.
 type demoCmd struct {
-	Story string `placeholder:"NAME" help:"Tell a story instead: forgery (who is believed), yield (who may go on), skills (a contract that is kept), compaction (what must not be forgotten), undo (the way back), workflow (a run that survives)."`
+	Story string `placeholder:"NAME" help:"Tell a story instead: forgery (who is believed), yield (who may go on), skills (a contract that is kept), compaction (what must not be forgotten), undo (the way back), crash (a kill in the middle), workflow (a run that survives)."`
 	Dir   string `placeholder:"DIR" help:"Make the sample folder here (must not exist). Default: a new temporary folder."`
 }
 

@@ -120,7 +120,8 @@ type flowing struct {
 	waits   atomic.Bool            // a step waits for the user, who can't speak here
 	askedIn atomic.Pointer[string] // in this session
 	reading sync.Mutex             // held while a line of the terminal is awaited
-	talk    sync.Mutex             // guards hush
+	talk    sync.Mutex             // guards hush and behind
+	behind  []string               // the runs that the model has started and that are still to be carried out
 	hush    context.CancelFunc     // the user's words aren't asked for any more; nil: they aren't
 }
 
@@ -136,9 +137,7 @@ func (r *flowing) leave() {
 
 // enter brings the run's session to life; of "" a new one.
 func (r *flowing) enter(id string) (err error) {
-	r.house, err = r.res.house(r.app, r.flags.exec(id), &sessionLines{p: r.out}, func(run string) {
-		r.out.notice("the model has started run %s; carry it out with: %s run --resume %s", run, program(), run)
-	})
+	r.house, err = r.res.house(r.app, r.flags.exec(id), &sessionLines{p: r.out}, r.begun)
 	return err
 }
 
@@ -363,7 +362,11 @@ func emptyInput(def *workflow.Definition) workflow.JSON {
 
 // observe prints a commit of this process, after those that were made in
 // between without a claim: answers and timers.
-func (r *flowing) observe(_ string, _ *flow.Run, c *flow.Commit) {
+func (r *flowing) observe(id string, _ *flow.Run, c *flow.Commit) {
+	if id != r.id {
+		r.overheard(id, c)
+		return
+	}
 	if r.seq+1 < c.Next.Seq {
 		if err := r.more(c.Next.Seq - 1); err != nil {
 			r.out.notice("%v", err)
@@ -407,7 +410,11 @@ func (r *flowing) drive(ctx context.Context) error {
 		if err := r.told(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
-		return r.finish(run, ctx.Err() != nil)
+		interrupted := ctx.Err() != nil
+		if err := r.follow(ctx, run); err != nil {
+			return err
+		}
+		return r.finish(run, interrupted)
 	}
 }
 
@@ -444,64 +451,4 @@ func (r *flowing) interruptible() (context.Context, func()) {
 		<-ended
 		stop()
 	}
-}
-
-// finish prints the result and sets the exit code.
-func (r *flowing) finish(run *flow.Run, interrupted bool) error {
-	res := wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(run.Status), Reason: run.Reason, Message: run.Message}
-	if run.Status == flow.Completed {
-		out, err := r.db.Output(r.app.ctx, r.id, run.Nodes[run.Result].Seq)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("run %s: output: %w", r.id, err)
-		}
-		res.Output = json.RawMessage(out)
-	}
-	hint := ""
-	r.app.code, hint = r.outcome(run, interrupted)
-	r.out.result(res, hint)
-	return r.broken(run.Status.Ended())
-}
-
-// outcome is the exit code, and what to do next.
-func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
-	goOn := "Go on with:\n    " + program() + " run --resume " + r.id
-	switch run.Status {
-	case flow.Completed:
-		return exitDone, ""
-	case flow.TimedOut:
-		return exitLimit, ""
-	case flow.Cancelled:
-		return exitInterrupt, ""
-	case flow.Failed:
-		if run.Reason == "max_steps" {
-			return exitLimit, ""
-		}
-		return exitError, ""
-	}
-	if r.waits.Load() {
-		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
-	}
-	if interrupted {
-		return exitInterrupt, goOn + r.flags.repeated()
-	}
-	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
-		return exitHuman, r.answerHint(run)
-	}
-	return exitHuman, goOn
-}
-
-// answerHint says how to answer what a run waits for.
-func (r *flowing) answerHint(run *flow.Run) string {
-	n := r.graph.Node(run.Open.Node)
-	if n == nil {
-		return "Answer it with the gamma that began the run."
-	}
-	if n.HumanDecision == nil {
-		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json '…'"
-	}
-	var keys []string
-	for _, c := range n.HumanDecision.Choices {
-		keys = append(keys, c.Key)
-	}
-	return "Answer with:\n    " + program() + " runs answer " + r.id + " --choice " + strings.Join(keys, "|")
 }

@@ -131,7 +131,7 @@ func (e *InputError) Error() string {
 }
 
 // ErrNoSteps: a workflow has a step for a model, and the host carries out none.
-var ErrNoSteps = errors.New("it is a step for a model, which this version can't carry out yet")
+var ErrNoSteps = errors.New("it is a step for a model, and this host has no sessions to carry it out in")
 
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {

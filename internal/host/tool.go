@@ -177,6 +177,9 @@ func (t *Tool) start(ctx context.Context, runs *Runs, call string, a workflowtoo
 	if t.Started != nil {
 		t.Started(id)
 	}
+	if _, i, err := runs.Store.Load(ctx, id); err == nil && i.Behind != "" {
+		return fmt.Sprintf("Run %s of the workflow %s waits: a session carries out one run at a time, and run %s goes first. It goes on when that has ended or waits for a person, so don't wait for it now.", id, offer.Name, i.Behind), nil
+	}
 	return fmt.Sprintf("Run %s of the workflow %s is started. It goes on beside this turn; its steps for you come as prompts of their own when your turn has ended. action status tells how it stands.", id, offer.Name), nil
 }
 
@@ -272,6 +275,9 @@ func standing(i store.Info) string {
 	}
 	if i.Node != "" {
 		text += " at " + i.Node
+	}
+	if i.Behind != "" {
+		text += ", behind run " + i.Behind
 	}
 	return text
 }

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
+)
+
+// finish prints the result and sets the exit code.
+func (r *flowing) finish(run *flow.Run, interrupted bool) error {
+	res := wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(run.Status), Reason: run.Reason, Message: run.Message}
+	if run.Status == flow.Completed {
+		out, err := r.db.Output(r.app.ctx, r.id, run.Nodes[run.Result].Seq)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("run %s: output: %w", r.id, err)
+		}
+		res.Output = json.RawMessage(out)
+	}
+	hint := ""
+	r.app.code, hint = r.outcome(run, interrupted)
+	r.out.result(res, hint)
+	return r.broken(run.Status.Ended())
+}
+
+// outcome is the exit code, and what to do next.
+func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
+	goOn := "Go on with:\n    " + program() + " run --resume " + r.id
+	switch run.Status {
+	case flow.Completed:
+		return exitDone, ""
+	case flow.TimedOut:
+		return exitLimit, ""
+	case flow.Cancelled:
+		return exitInterrupt, ""
+	case flow.Failed:
+		if run.Reason == "max_steps" {
+			return exitLimit, ""
+		}
+		return exitError, ""
+	}
+	if r.waits.Load() {
+		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
+	}
+	if interrupted {
+		return exitInterrupt, goOn + r.flags.repeated()
+	}
+	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
+		return exitHuman, r.answerHint(run)
+	}
+	return exitHuman, goOn
+}
+
+// answerHint says how to answer what a run waits for.
+func (r *flowing) answerHint(run *flow.Run) string {
+	n := r.graph.Node(run.Open.Node)
+	if n == nil {
+		return "Answer it with the gamma that began the run."
+	}
+	if n.HumanDecision == nil {
+		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json '…'"
+	}
+	var keys []string
+	for _, c := range n.HumanDecision.Choices {
+		keys = append(keys, c.Key)
+	}
+	return "Answer with:\n    " + program() + " runs answer " + r.id + " --choice " + strings.Join(keys, "|")
+}

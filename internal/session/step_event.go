@@ -38,11 +38,11 @@ func (c *commit) prompts(ev Prompts) {
 		return
 	}
 	a := s.Attempt(ev.Attempt)
-	if q := s.stepQueued(ev.Attempt); q != nil {
+	if q := s.stepQueued(ev.Attempt); q != nil && !mutant("QueuedStepAgain") {
 		c.Reply = Reply{ID: q.ID, Again: true}
 		return
 	}
-	joins := a.State == StepPrompted || a.State == StepAnswered
+	joins := (a.State == StepPrompted || a.State == StepAnswered) && !mutant("StepJoinsNothing")
 	if joins || ev.Kind == transcript.StepPrompt && a.State != StepAbsent && !mutant("StepPromptedAgain") {
 		c.Reply = Reply{ID: a.First, Again: true}
 		return
@@ -84,10 +84,10 @@ func (s *State) unwanted(st *transcript.Step, a Attempt) *Refusal {
 	return nil
 }
 
-// stepAID is the id of a step's prompt: ATTEMPT/KIND.N@GENERATION. The
-// generation is there since a branch that was left keeps its ids for ever, and
-// n since an attempt may be reminded, resumed, or taken back and prompted
-// again.
+// stepAID is the id of a step's prompt: ATTEMPT/KIND.N@GENERATION. N counts on
+// past each id that was used on any branch, since a branch that was left keeps
+// its ids for ever; so ids are told apart twice. The generation is for readers:
+// it says on which branch the prompt is.
 func (s *State) stepAID(st *transcript.Step) string {
 	for n := 1; ; n++ {
 		aid := fmt.Sprintf("%s/%s.%d@%d", st.Attempt, st.Kind, n, s.Generation)

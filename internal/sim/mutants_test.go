@@ -60,6 +60,8 @@ func mutants() [][2]string {
 		{"YieldHoldsSteps", "a yield holds steps"},
 		{"StepPassesStop", "a step that waited when the session stopped begins"},
 		{"StepPromptedAgain", "an attempt gets its first prompt again"},
+		{"QueuedStepAgain", "an attempt whose prompt waits gets another one"},
+		{"StepJoinsNothing", "a step that goes on is reminded or resumed a second time"},
 		{"AnsweredPromptedAgain", "an attempt that has its answer is prompted again"},
 		{"SteerJoinsAnsweredStep", "a system's steer goes on with a step behind its answer"},
 		{"QueueJoinsAnsweredStep", "follow-ups and prompts join a step behind its answer"},

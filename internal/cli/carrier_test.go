@@ -48,6 +48,9 @@ func (s *site) open() *live {
 	return l
 }
 
+// model is what the site's sessions are asked with.
+func (s *site) model() sessionFlags { return sessionFlags{Model: s.c.Model, Ask: "auto"} }
+
 // away carries a workflow out as a host does that hasn't got the session.
 func (s *site) away(runs *host.Runs, entry workflow.Target) {
 	s.t.Helper()

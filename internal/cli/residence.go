@@ -22,7 +22,7 @@ type residence struct {
 	steps    *host.Steps
 	observe  func(run string, before *flow.Run, c *flow.Commit) // nil: nobody watches
 	trouble  func(run string, err error)                        // as of host.Config
-	left     func(run string)
+	carries  func(run string) (left func())                     // as of host.Config
 
 	mu     sync.Mutex
 	closed bool // for good
@@ -66,7 +66,7 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	}
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
-	conf.Trouble, conf.Left = r.trouble, r.left
+	conf.Trouble, conf.Carries = r.trouble, r.carries
 	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
 	conf.Outbox = r.outbox
 	r.db, r.life, r.runs = db, life, host.NewRuns(conf)

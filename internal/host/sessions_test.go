@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/session"
+	w "github.com/gamma-harness/gamma/workflow"
 )
 
 // Nobody waits for ever for a session that doesn't come to live.
@@ -38,4 +40,55 @@ func TestW37_ASessionThatWontLive(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Whoever claims the run next finds the session free, so it is left while the
+// claim is still held: when the run ends, waits, is parked, or couldn't be
+// carried on.
+func TestW40_TheSessionIsLeftBeforeTheClaim(t *testing.T) {
+	for name, c := range map[string]struct {
+		entry w.Target
+		stop  bool
+	}{
+		"ends":              {say("a", "x"), false},
+		"waits":             {gate("g"), false},
+		"parked":            {slow("s"), true},
+		"not carried on":    {nil, false},
+		"ends with failure": {w.Compute("bad", func(*w.Ctx) (string, error) { return "", errors.New("no") }), false},
+	} {
+		t.Run("W40 "+name, func(t *testing.T) {
+			p := newPlace(t)
+			if c.entry != nil {
+				p.define("it", c.entry)
+			} else {
+				p.define("it", say("a", "x"))
+			}
+			h := p.host("h")
+			id := p.start(h, "it")
+			if c.entry == nil { // its definition isn't here any more
+				p.define("it", say("b", "y"))
+			}
+			carried, left := 0, 0
+			h.Carries = func(run string) func() {
+				carried++
+				return func() {
+					left++
+					if _, i, err := p.db.Load(t.Context(), run); err != nil || i.Holder != "h" || i.LeaseUntil <= time.Now().UnixMilli() {
+						t.Errorf("the claim was given back first: %q until %d, %v", i.Holder, i.LeaseUntil, err)
+					}
+				}
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if c.stop {
+				go func() { p.until("s"); stop() }()
+			}
+			if _, err := h.Drive(ctx, id, nil); err != nil {
+				t.Error(err)
+			}
+			if carried == 0 || left != carried {
+				t.Errorf("carried %d times, left %d times", carried, left)
+			}
+		})
+	}
 }

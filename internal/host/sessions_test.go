@@ -3,10 +3,12 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
 	w "github.com/gamma-harness/gamma/workflow"
 )
@@ -91,4 +93,21 @@ func TestW40_TheSessionIsLeftBeforeTheClaim(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A step that is to end before it is asked for isn't prompted: it may have no
+// prompt then.
+func TestW32_AStepThatIsToEndIsNotPrompted(t *testing.T) {
+	p := newPlace(t)
+	q := p.process("h", p.script("  - text: never\n"))
+	h := q.open("")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errors.New("escape"))
+	for n := range 50 {
+		s := runner.Step{Run: "r", Workflow: "say", Node: "say", Attempt: fmt.Sprintf("r/say#%d", n), Session: h.id, Completion: "assistant"}
+		if o, err := q.steps.Step(ctx, s); err != nil || o.Stop != "aborted" || o.Cause != "escape" {
+			t.Errorf("%+v, %v", o, err)
+		}
+	}
+	check(t, q.told(h.id), "")
 }

@@ -48,7 +48,7 @@ func (c *hostCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	res.observe, res.trouble, res.left = p.changed, p.trouble, kids.left
+	res.observe, res.trouble, res.carries = p.changed, p.trouble, kids.carries
 	runs, err := res.open(a.ctx)
 	if err != nil {
 		return err

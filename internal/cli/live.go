@@ -170,7 +170,11 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 		return false, nil
 	}
 	if l.carrier != nil {
-		if runs, err := l.carrier.bound(id); err != nil || len(runs) > 0 {
+		runs, err := l.carrier.bound(id)
+		if err != nil || len(runs) > 0 {
+			return false, err
+		}
+		if notes, err := l.carrier.untold(id); err != nil || len(notes) > 0 {
 			return false, err
 		}
 	}

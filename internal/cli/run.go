@@ -79,7 +79,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.left, r.res.steps.Waits = r.observe, kids.left, r.asks
+	r.res.observe, r.res.carries, r.res.steps.Waits = r.observe, kids.carries, r.asks
 	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	if r.host, err = r.res.open(a.ctx); err != nil {
 		return err

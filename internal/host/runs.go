@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -41,9 +42,12 @@ type Config struct {
 	// run doesn't keep Work from the others, and once of a store that can't be
 	// used for now ("": it isn't about one run); nil: nobody listens.
 	Trouble func(run string, err error)
-	// Left is told of a run that this host has carried out for a while, when it
-	// doesn't any more; nil: nobody listens.
-	Left func(run string)
+	// Carries is told of a run that this host is about to carry out under a
+	// claim. left is called when it doesn't any more, while it still has the
+	// claim unless that was lost: whoever claims the run next finds what was held
+	// for it free. One run may be carried out twice for a while, when a claim was
+	// lost to this host itself. Nil: nobody listens.
+	Carries func(run string) (left func())
 	// Outbox delivers what runs tell the sessions of this process; nil: that is
 	// left to others.
 	Outbox *Outbox
@@ -131,7 +135,7 @@ func (e *InputError) Error() string {
 }
 
 // ErrNoSteps: a workflow has a step for a model, and the host carries out none.
-var ErrNoSteps = errors.New("it is a step for a model, and this host has no sessions to carry it out in")
+var ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
 
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
@@ -205,21 +209,24 @@ func (h *Runs) hunt(run string) store.Hunt {
 // carry carries out a run that was claimed, and returns how it stands then. A
 // broken invariant of the engine ends the run's turn here, not the process.
 func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
-	if h.Left != nil {
-		defer h.Left(c.Run)
+	left := func() {}
+	if h.Carries != nil {
+		left = sync.OnceFunc(h.Carries(c.Run))
 	}
+	defer left()
 	defer func() {
 		if r := recover(); r != nil {
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
 		}
 	}()
-	return h.carryOn(ctx, c)
+	return h.carryOn(ctx, c, left)
 }
 
-func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) {
-	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true}
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left func()) (*flow.Run, error) {
+	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left}
 	out, err := h.claimed(ctx, c, cl)
 	if cl.kept && (err == nil || errors.Is(err, runner.ErrLost)) { // a lost one stays lost
+		left()
 		released := h.patient(ctx, c.Run, func() error {
 			return h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token, time.Now().UnixMilli())
 		})

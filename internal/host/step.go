@@ -132,15 +132,15 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	f, rider := x.board(l, token, s)
+	f, rider := x.board(ctx, l, token, s)
 	defer x.leave(f, rider)
 	select {
 	case <-f.done:
 		return f.outcome, f.err
 	case <-ctx.Done():
 	}
-	cause := context.Cause(ctx).Error()
-	if !ends(cause) {
+	cause := ends(ctx)
+	if cause == "" {
 		return flow.StepOutcome{}, context.Cause(ctx)
 	}
 	f.end(rider, cause)
@@ -148,10 +148,17 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	return f.outcome, f.err
 }
 
-// ends reports whether a step that is given up for this cause is stopped. A
-// park, or the loss of a claim, leaves it as it is.
-func ends(cause string) bool {
-	return cause == transcript.CauseTimeout || cause == transcript.CauseCancel || cause == transcript.CauseEscape
+// ends returns why a step is to be stopped, "" if it isn't: a park, or the loss
+// of a claim, leaves it as it is.
+func ends(ctx context.Context) string {
+	if ctx.Err() == nil {
+		return ""
+	}
+	switch cause := context.Cause(ctx).Error(); cause {
+	case transcript.CauseTimeout, transcript.CauseCancel, transcript.CauseEscape:
+		return cause
+	}
+	return ""
 }
 
 // Hold implements runner.StepExecutor.
@@ -204,7 +211,7 @@ func (x *Steps) noStep(attempt string) error {
 }
 
 // board joins the flight of an attempt, or starts it.
-func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
+func (x *Steps) board(ctx context.Context, l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
@@ -217,7 +224,11 @@ func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
 		x.changed()
 		defer func() { go f.fly() }()
 	}
-	return f, f.join(s)
+	r := f.join(s)
+	if cause := ends(ctx); cause != "" {
+		f.end(r, cause)
+	}
+	return f, r
 }
 
 // leave ends a flight that nobody waits for any more.

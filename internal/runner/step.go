@@ -21,8 +21,11 @@ type StepExecutor interface {
 	// Look says what the session's branch has of the attempt.
 	Look(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Step prompts, unless that is done, and returns when the step has
-	// settled. When ctx ends, the step is aborted with its cause (timeout,
-	// cancel, escape, park), and the outcome says what came of it. An error
+	// settled. When ctx ends with the cause timeout, cancel or escape, the step
+	// is aborted with that, and the outcome says what came of it. If that was
+	// before the call, nothing is prompted, and s may have no prompt. With
+	// another cause (park, or a lost claim) the step stays as it is, for whoever
+	// goes on with it, and the cause is returned as an error. An error
 	// means that nothing can be said; the run goes on at its next claim. An
 	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
 	// caller whose claim is lost may still ask for it, and must get that
@@ -49,8 +52,8 @@ func (e *InUseError) Error() string {
 // Step is one agent step.
 type Step struct {
 	Run, Workflow, Node, Attempt string
-	Session                      string // of origin; "" if there is none
-	Prompt                       string
+	Session                      string        // of origin; "" if there is none
+	Prompt                       string        // not needed for Look
 	Completion                   string        // submit | assistant
 	MaxChars                     int           // of assistant; 0: no limit
 	Expect                       workflow.JSON // schema of a submission
@@ -105,8 +108,11 @@ func (w *work) prepare() (flow.Event, error) {
 	return p, nil
 }
 
+// prompt asks the author for the prompt, for a while.
 func (w *work) prompt() (string, error) {
-	out, err := w.call(w.effect.Node.ID, "prompt", nil)
+	ctx, stop := context.WithTimeoutCause(w.ctx, callLimit, fmt.Errorf("prompt: it wasn't there after %v", callLimit))
+	defer stop()
+	out, err := w.callWith(ctx, w.effect.Node.ID, "prompt", nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -130,13 +136,13 @@ func (w *work) agentStep() (flow.Event, error) {
 		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{Stop: "error",
 			Detail: "nothing here carries out agent steps that complete by " + s.Completion}}, nil
 	}
-	var err error
-	if s.Prompt, err = w.prompt(); err != nil {
-		return w.failedStep(err)
-	}
 	o, err := w.Steps.Look(context.WithoutCancel(w.ctx), s) // also when its time is up: an answer that people see counts
 	if err == nil && o.State != flow.StepSettled {
-		o, err = w.Steps.Step(w.ctx, s)
+		var bad error
+		if s.Prompt, bad = w.prompt(); bad != nil && w.ctx.Err() == nil {
+			return w.failedStep(bad)
+		}
+		o, err = w.settle(s, o)
 	}
 	used := (*InUseError)(nil)
 	switch {
@@ -148,6 +154,17 @@ func (w *work) agentStep() (flow.Event, error) {
 		return nil, fmt.Errorf("step %s: %w", attempt, err)
 	}
 	return flow.StepDone{Attempt: attempt, Outcome: o}, nil
+}
+
+// settle has the step carried out, of which the session has seen this much. If
+// it is to end already and the session has seen nothing, there is nothing to be
+// stopped there.
+func (w *work) settle(s Step, seen flow.StepOutcome) (flow.StepOutcome, error) {
+	cause := context.Cause(w.ctx)
+	if seen.State == flow.StepAbsent && (errors.Is(cause, errDeadline) || errors.Is(cause, errCancelled) || errors.Is(cause, errEscaped)) {
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause.Error()}, nil
+	}
+	return w.Steps.Step(w.ctx, s)
 }
 
 // waits stores that the step waits for the user, or no longer does.

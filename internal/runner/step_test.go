@@ -276,3 +276,70 @@ func TestW32_AStepKnowsItsResumes(t *testing.T) {
 		}
 	})
 }
+
+// The session is looked at before the author is asked for the prompt, and a step
+// that is to end while the author thinks ends for that cause.
+func TestW32_TheAuthorThinksAboutThePrompt(t *testing.T) {
+	for name, c := range map[string]struct {
+		look   string
+		signal flow.Event
+		status flow.Status
+		reason string
+		steps  int
+	}{
+		"cancel":             {flow.StepAbsent, flow.Cancel{By: "me"}, flow.Cancelled, "cancelled", 0},
+		"escape":             {flow.StepAbsent, flow.Escape{By: "me"}, flow.Waiting, flow.ForPause, 0},
+		"timeout":            {flow.StepAbsent, nil, flow.TimedOut, "timeout", 0},
+		"a turn is there":    {flow.StepPrompted, flow.Cancel{By: "me"}, flow.Cancelled, "cancelled", 1},
+		"an answer is there": {flow.StepSettled, nil, flow.Completed, "", 0},
+	} {
+		t.Run("W32 "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, over := 0, make(chan struct{})
+				x := &scripted{knows: both(), look: flow.StepOutcome{State: c.look}, step: func(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+					if ctx.Err() == nil {
+						t.Error("the session is asked before the prompt is there")
+					}
+					return flow.StepOutcome{}, nil
+				}}
+				if c.look == flow.StepSettled {
+					x.look.Stop, x.look.Text = "ok", "said"
+				}
+				d := prepare(t, "S", w.Agent("say", func(*w.Ctx) string {
+					if asked++; asked > 1 {
+						<-over
+					}
+					return "Say it."
+				}, w.AssistantMessage(), w.Timeout(10*time.Second)))
+				d.conf.Steps = x
+				if c.signal != nil {
+					go func() {
+						<-time.After(5 * time.Second)
+						d.leave("s", c.signal)
+					}()
+				}
+				r := d.carry()
+				if r.Status != c.status || r.Reason != c.reason || len(d.signals) != 0 || len(x.steps) != c.steps {
+					t.Errorf("%s (%s): %s; %d signals, %d steps", r.Status, r.Reason, r.Message, len(d.signals), len(x.steps))
+				}
+				close(over)
+			})
+		})
+	}
+	t.Run("W32 for too long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			asked, over := 0, make(chan struct{})
+			d := prepare(t, "S", w.Agent("say", func(*w.Ctx) string {
+				if asked++; asked > 1 {
+					<-over
+				}
+				return "Say it."
+			}, w.AssistantMessage(), w.NoTimeout()))
+			d.conf.Steps = &scripted{knows: both(), step: says("never")}
+			if r := d.carry(); r.Status != flow.Failed || !strings.Contains(r.Message, "prompt: ") || !strings.Contains(r.Message, "30s") {
+				t.Errorf("%s (%s): %s", r.Status, r.Reason, r.Message)
+			}
+			close(over)
+		})
+	})
+}

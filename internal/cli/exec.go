@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -164,6 +165,8 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 // drive starts the session, hands it the prompt or the wish to go on, and
 // waits until it settles.
 func (l *live) drive(prompt *string) (int, error) {
+	signals := catchSignals() // before the first line: who sees it can end us in order
+	l.ignore = func() bool { signal.Stop(signals); return len(signals) > 0 }
 	l.announce(l.model.name)
 	if err := l.carrier.res.admit(l, l.carrier.carry); err != nil {
 		return 0, err
@@ -179,7 +182,6 @@ func (l *live) drive(prompt *string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	signals := catchSignals()
 	for _, i := range bound {
 		defer l.carrier.res.steps.Coming(i.ID)()
 	}

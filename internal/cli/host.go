@@ -38,6 +38,8 @@ func (c *hostCmd) Run(a *app) error {
 		return usagef("--parallel %d: want 1 to 64", c.Parallel)
 	}
 	catchPipe()
+	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
 	p := &hostPrinter{app: a, json: c.JSON}
 	res := newResidence(a)
 	kids, err := newChildren(res, c.sessionFlags, func(run string) output {
@@ -51,8 +53,6 @@ func (c *hostCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
 	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
 }

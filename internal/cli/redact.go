@@ -51,6 +51,9 @@ func (r *redactor) line(b []byte) []byte {
 			b = append(v, '\n')
 		}
 	}
+	if !bytes.Contains(b, []byte(r.mark)) {
+		return b // ReplaceAll would copy it
+	}
 	return bytes.ReplaceAll(b, []byte(r.mark), []byte(redacted))
 }
 

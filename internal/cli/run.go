@@ -86,6 +86,8 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	}
 	defer r.leave()
 	r.db = r.host.Store
+	ctx, stop := r.interruptible()
+	defer stop()
 	if err := r.prepare(c); err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
 		return r.broken(false)
 	}
-	return r.drive()
+	return r.drive(ctx)
 }
 
 // flowing is a run that this process carries out.
@@ -376,9 +378,7 @@ func (r *flowing) observe(id string, _ *flow.Run, c *flow.Commit) {
 
 // drive carries the run out until it has ended or only somebody else can go on,
 // and asks on the terminal where it can.
-func (r *flowing) drive() error {
-	ctx, stop := r.interruptible()
-	defer stop()
+func (r *flowing) drive(ctx context.Context) error {
 	quiet := context.AfterFunc(ctx, func() { r.out.says("parking the run; Ctrl-C again leaves at once") })
 	defer quiet()
 	still := r.out.live("Ctrl-C parks it")
@@ -429,7 +429,9 @@ func (r *flowing) told(ctx context.Context) error {
 	return r.house.here.Idle(ctx)
 }
 
-// interruptible is a context that a signal or a closed output ends.
+// interruptible is a context that a signal or a closed output ends. It begins
+// before the first line is printed, so that who sees a line can end the
+// process in order.
 func (r *flowing) interruptible() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(r.app.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	end := make(chan struct{})

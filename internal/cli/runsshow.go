@@ -28,6 +28,7 @@ func (c *runsShow) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		s.begin()
 		if err := s.more(0); err != nil {
 			return err
 		}
@@ -58,6 +59,7 @@ func (c *runsWatch) Run(a *app) error {
 		}
 		ctx, stop := s.interruptible()
 		defer stop()
+		s.begin()
 		still := s.out.live("Ctrl-C stops watching; the run goes on")
 		defer still()
 		tick := time.NewTicker(watchEvery)
@@ -100,8 +102,13 @@ func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
 		return nil, err
 	}
 	s := &reader{flowing: flowing{app: a, db: h.Store, host: h, out: newRunPrinter(a, asJSON), id: id, info: info, graph: g}}
-	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: id, Workflow: info.Workflow, Session: info.Session, Workspace: info.Workspace}, g)
 	return s, nil
+}
+
+// begin prints the first line, of which run it is.
+func (s *reader) begin() {
+	i := s.info
+	s.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: s.id, Workflow: i.Workflow, Session: i.Session, Workspace: i.Workspace}, s.graph)
 }
 
 // over reports whether only a person can go on with the run.

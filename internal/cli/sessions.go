@@ -173,12 +173,20 @@ Examples:
   gamma session show last --entries | jq -r .kind`
 }
 
-// Run shows a session. What can be read of a damaged one is shown first, then
-// the error.
+// Run shows a session, and follows it if it should.
 func (c sessionShow) Run(a *app) error {
-	if c.Until != "never" && !c.Follow {
+	switch {
+	case c.Follow:
+		return c.untilSignal(a)
+	case c.Until != "never":
 		return usagef("--until goes with --follow")
 	}
+	return c.show(a)
+}
+
+// show prints what there is. What can be read of a damaged session is shown
+// first, then the error.
+func (c sessionShow) show(a *app) error {
 	home, err := a.home()
 	if err != nil {
 		return err
@@ -268,6 +276,9 @@ func (c sessionShow) entries(a *app, home *disk.Home, log *disk.Log, damage erro
 		return err
 	}
 	for _, e := range log.Entries {
+		if a.ctx.Err() != nil {
+			return nil
+		}
 		if err := print(e); err != nil {
 			return err
 		}

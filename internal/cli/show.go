@@ -65,6 +65,9 @@ func (s *showing) put(code, text string) {
 func (s *showing) entries(entries []transcript.Entry) {
 	on := session.OnBranch(entries)
 	for i, e := range entries {
+		if s.a.ctx.Err() != nil {
+			break
+		}
 		s.off = e.IsNode() && !on[i]
 		s.sums.off = s.off
 		s.entry(e)

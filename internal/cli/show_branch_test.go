@@ -57,7 +57,7 @@ func TestK7_TheChecklistsShownAreTheBranchs(t *testing.T) {
 	} {
 		entries := leftWork(c.more...)
 		var out bytes.Buffer
-		s := newShowing(&app{stdout: &out}, false, "")
+		s := newShowing(&app{ctx: t.Context(), stdout: &out}, false, "")
 		s.entries(entries)
 		shown := out.Len()
 		s.summary(session.Price{})

@@ -33,20 +33,29 @@ const (
 	comeBack  = 200 * time.Millisecond
 )
 
-// follow prints what happens behind the log until Ctrl-C.
-func (c sessionShow) follow(a *app, home *disk.Home, log *disk.Log, print func(transcript.Entry) error) error {
+// untilSignal shows and follows until a signal ends it. Signals are caught
+// before anything is printed, so that who sees a line can end it in order; the
+// next signal ends the process at once, also if nobody reads what is printed.
+func (c sessionShow) untilSignal(a *app) error {
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	f := &follower{home: home, id: log.ID, print: print, until: c.Until == "settled"}
-	for _, e := range log.Entries {
-		f.note(e)
-	}
-	err := f.run(ctx)
+	defer context.AfterFunc(ctx, stop)()
+	a.ctx = ctx
+	err := c.show(a)
 	if ctx.Err() != nil {
 		a.code = exitInterrupt
 		return nil
 	}
 	return err
+}
+
+// follow prints what happens behind the log until the context ends.
+func (c sessionShow) follow(a *app, home *disk.Home, log *disk.Log, print func(transcript.Entry) error) error {
+	f := &follower{home: home, id: log.ID, print: print, until: c.Until == "settled"}
+	for _, e := range log.Entries {
+		f.note(e)
+	}
+	return f.run(a.ctx)
 }
 
 // note follows how the session stands.

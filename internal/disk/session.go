@@ -89,6 +89,10 @@ func (s *Session) encode(entries []transcript.Entry) ([]byte, error) {
 		if err := s.index.add(again, s.Token); err != nil {
 			return nil, err
 		}
+		if text == nil {
+			text = line // alone, it isn't copied
+			continue
+		}
 		text = append(text, line...)
 	}
 	return text, nil

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -165,4 +166,62 @@ func TestE23_FollowEnds(t *testing.T) {
 	if got := p.run("session", "show", "x", "--until", "settled"); got.code != 2 || !strings.Contains(got.stderr, "--until goes with --follow") {
 		t.Errorf("--until alone: %+v", got)
 	}
+}
+
+// TestE23_TheFirstLineCanBeInterrupted: who sees the first line of a process
+// that goes on can end it in order at once.
+func TestE23_TheFirstLineCanBeInterrupted(t *testing.T) {
+	p := newPlace(t)
+	r := p.began(slowModel)
+	run := p.cmd("run", "delay-retry", "--input", `{"seconds":3600}`, "--json")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the run waits", func() bool { return p.runStatus() == "waiting delay" })
+	for _, c := range [][]string{
+		{"session", "show", "last", "--follow"},
+		{"session", "show", "last", "--follow", "--entries"},
+		{"runs", "watch", "last", "--json"},
+		{"run", "delay-retry", "--input", `{"seconds":3600}`, "--json"},
+		{"exec", "--json", "go"},
+	} {
+		t.Run(strings.Join(c, " "), func(t *testing.T) {
+			if code := p.interruptedAtOnce(t, c...); code != 130 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+	for _, cmd := range []*exec.Cmd{run, r.cmd} {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = run.Wait()
+	for range r.events { // to its end
+	}
+}
+
+// interruptedAtOnce sends Ctrl-C at the first byte of output and returns the
+// exit code.
+func (p *place) interruptedAtOnce(t *testing.T, args ...string) int {
+	t.Helper()
+	cmd := p.cmd(args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"regexp"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -98,9 +97,8 @@ func (c *conversation) kind() string {
 // workflow's step begins its run; anything else that comes behind the step's
 // last answer ends it.
 func (c *conversation) told(text string, newest bool) {
-	tag, _, _ := strings.Cut(text, "\n")
-	if m := stepTag.FindStringSubmatch(tag); m != nil {
-		c.node, c.over, newest = html.UnescapeString(m[1]), false, true
+	if node := stepNode(text); node != "" {
+		c.node, c.over, newest = node, false, true
 	} else if c.over {
 		c.node = ""
 	}
@@ -109,8 +107,18 @@ func (c *conversation) told(text string, newest bool) {
 	}
 }
 
-// stepTag matches the first line of a step's prompt.
-var stepTag = regexp.MustCompile(`^<workflow_step mark="[^"]*"(?: workflow="[^"]*")? step="([^"]+)"`)
+// stepNode reads the node off the first line of a step's prompt, "" of another
+// text.
+func stepNode(text string) string {
+	tag, _, _ := strings.Cut(text, ">")
+	rest, ok := strings.CutPrefix(tag, "<workflow_step ")
+	if !ok {
+		return ""
+	}
+	_, rest, _ = strings.Cut(" "+rest, ` step="`)
+	node, _, _ := strings.Cut(rest, `"`)
+	return html.UnescapeString(node)
+}
 
 // toolless reports whether no tool is declared.
 func (c *conversation) toolless() bool {

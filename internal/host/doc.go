@@ -16,12 +16,17 @@
 //
 // Sessions knows the sessions that live in this process; their owners announce
 // them, under the lease token that store.Own has stored before, and tell when a
-// run in them begins or settles. Steps carries out agent steps there and is the
-// only one that knows both runs and sessions. An attempt has one flight at a
-// time, which callers share; what it reports is what the session's branch has,
-// so it is the same in whichever process, and however often, it is asked for.
-// An assistant step needs the session that its run came from; a submit step is
-// carried out in another one (ChildID) if that isn't here.
+// run in them begins or settles. Runs and Sessions don't know each other. Steps,
+// Tool and Outbox join them, by ids.
+//
+// Steps carries out agent steps. An attempt has one flight at a time, which
+// callers share (Riders: the newest one that still waits counts; only it may end
+// the step); what it reports is what the session's branch has, so it is the same
+// in whichever process, and however often, it is asked for. An assistant step
+// needs the session that its run came from. A submit step is carried out there
+// if that was here when the attempt was prepared, else in the session that hosts
+// have for the run (ChildID, made from the run's id), and it stays where it
+// began.
 //
 // Tool is the workflow tool of one session, on the functions of Runs. It fails
 // by telling the model; what it has done it finds again by the call's id.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -21,13 +22,40 @@ const Schema = 1
 
 // line is the stored shape of an entry.
 type line struct {
-	ID     ID             `json:"id"`
-	Parent *string        `json:"parent,omitzero"` // "" for the first node of its branch
-	Time   time.Time      `json:"time"`
-	Kind   Kind           `json:"kind"`
-	V      int            `json:"v"`
-	Body   jsontext.Value `json:"body"`
+	ID     ID        `json:"id"`
+	Parent *string   `json:"parent,omitzero"` // "" for the first node of its branch
+	Time   time.Time `json:"time"`
+	Kind   Kind      `json:"kind"`
+	V      int       `json:"v"`
+	Body   any       `json:"body"`
 }
+
+// read is a line as it is read. What its body is depends on the kind.
+type read struct {
+	ID     ID        `json:"id"`
+	Parent *string   `json:"parent"`
+	Time   time.Time `json:"time"`
+	Kind   Kind      `json:"kind"`
+	V      int       `json:"v"`
+	Body   span      `json:"body"`
+}
+
+// span is where a value stands in the text that is read. A body may have tens
+// of megabytes, and isn't copied to be read.
+type span struct{ from, to int64 }
+
+// UnmarshalJSONFrom passes over the value.
+func (s *span) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s.from = d.InputOffset()
+	if err := d.SkipValue(); err != nil {
+		return err
+	}
+	s.to = d.InputOffset()
+	return nil
+}
+
+// of returns the value; in front of it stand its colon and white space.
+func (s span) of(text []byte) []byte { return bytes.TrimLeft(text[s.from:s.to], ": \t\r\n") }
 
 // kindInfo says how bodies of a kind are made and to which family they belong.
 type kindInfo struct {
@@ -134,31 +162,36 @@ var writing = jsonv2.JoinOptions(
 
 // Encode returns the entry's line with its "\n".
 func Encode(e Entry) ([]byte, error) {
-	l := line{ID: e.ID, Time: e.Time, Kind: e.Kind(), V: e.V}
+	l := line{ID: e.ID, Time: e.Time, Kind: e.Kind(), V: e.V, Body: e.Body}
 	if e.IsNode() {
 		parent := e.Parent.String()
 		l.Parent = &parent
 	}
 	if u, ok := e.Body.(*Unknown); ok {
 		l.Body = jsontext.Value(u.Body)
-	} else {
-		b, err := jsonv2.Marshal(e.Body, writing)
-		if err != nil {
-			return nil, fmt.Errorf("entry %s (%s): %w", e.ID, e.Kind(), err)
-		}
-		l.Body = b
 	}
-	b, err := jsonv2.Marshal(l, writing)
-	if err != nil {
+	var out lineBytes
+	if err := jsonv2.MarshalWrite(&out, l, writing); err != nil {
 		return nil, fmt.Errorf("entry %s (%s): %w", e.ID, e.Kind(), err)
 	}
-	return append(b, '\n'), nil
+	return append(out, '\n'), nil
+}
+
+// lineBytes takes what is written and has room for the "\n", so that a large
+// line isn't copied for one byte.
+type lineBytes []byte
+
+// Write never fails.
+func (l *lineBytes) Write(p []byte) (int, error) {
+	*l = append(slices.Grow(*l, len(p)+1), p...)
+	return len(p), nil
 }
 
 // Decode reads one line, with or without its "\n".
 func Decode(b []byte) (Entry, error) {
-	var l line
-	if err := jsonv2.Unmarshal(bytes.TrimSuffix(b, []byte("\n")), &l); err != nil {
+	var l read
+	b = bytes.TrimSuffix(b, []byte("\n"))
+	if err := jsonv2.Unmarshal(b, &l); err != nil {
 		return Entry{}, fmt.Errorf("not an entry: %w", err)
 	}
 	if l.ID.IsZero() || l.Kind == "" {
@@ -177,14 +210,14 @@ func Decode(b []byte) (Entry, error) {
 	}
 	info, ok := kinds(l.Kind)
 	if !ok {
-		e.Body = &Unknown{Name: l.Kind, IsTree: l.Parent != nil, Body: json.RawMessage(l.Body)}
+		e.Body = &Unknown{Name: l.Kind, IsTree: l.Parent != nil, Body: json.RawMessage(bytes.Clone(l.Body.of(b)))}
 		return e, nil
 	}
 	if info.node != (l.Parent != nil) {
 		return Entry{}, fmt.Errorf("entry %s (%s): a node has a parent and a session record has none", l.ID, l.Kind)
 	}
 	e.Body = info.make()
-	if err := jsonv2.Unmarshal(l.Body, e.Body); err != nil {
+	if err := jsonv2.Unmarshal(l.Body.of(b), e.Body); err != nil {
 		return Entry{}, fmt.Errorf("entry %s (%s): body: %w", l.ID, l.Kind, err)
 	}
 	return e, e.check()

@@ -122,13 +122,13 @@ func ResultMessage(id, tool string, r *Result) llm.Message {
 
 // TextOf joins the text parts.
 func TextOf(parts []llm.Part) string {
-	var b strings.Builder
+	var texts []string
 	for _, p := range parts {
 		if p.Type == llm.TextPart {
-			b.WriteString(p.Text)
+			texts = append(texts, p.Text)
 		}
 	}
-	return b.String()
+	return strings.Join(texts, "") // one alone isn't copied
 }
 
 // Escape makes text harmless inside a tag: it can neither close its own tag

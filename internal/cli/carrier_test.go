@@ -112,3 +112,29 @@ func TestW17_ASessionThatIsGivenUp(t *testing.T) {
 		t.Error("a run is carried on")
 	}
 }
+
+// TestW36_RestIsSeenAtOneMoment: a session that starts a run and settles between
+// two looks isn't taken for one that rests.
+func TestW36_RestIsSeenAtOneMoment(t *testing.T) {
+	s := newSite(t)
+	c := s.c.carrier
+	nobody := func(string) bool { return false }
+	busy, before := c.busy(nobody)
+	if busy {
+		t.Error("a run is carried on")
+	}
+	c.carry("a run that isn't there")
+	c.work.Wait() // it has begun and ended between the looks
+	busy, after := c.busy(nobody)
+	if busy || after == before {
+		t.Errorf("busy %v, %d changes after %d", busy, after, before)
+	}
+	select {
+	case <-c.poke:
+	default:
+		t.Error("nobody is told to look again")
+	}
+	if err := c.close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -106,7 +106,7 @@ func TestW40_AChildSessionLivesWithItsRun(t *testing.T) {
 				got <- l
 			}()
 		}
-		if <-got != <-got {
+		if one, two := <-got, <-got; one != two {
 			t.Error("there are two")
 		}
 	})

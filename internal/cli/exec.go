@@ -176,14 +176,7 @@ func (l *live) drive(prompt *string) (int, error) {
 		return l.lastResult()
 	}
 	signals := catchSignals()
-	for _, i := range d.bound {
-		defer res.steps.Coming(i.ID)()
-	}
-	l.start(d.with)
-	res.settle(l)
-	for _, i := range d.bound {
-		l.carrier.carry(i.ID)
-	}
+	l.begin(d)
 	l.ignore = l.onSignals(signals)
 	if prompt == nil && l.stepRun == "" {
 		if err := l.goOn(); err != nil {
@@ -199,6 +192,22 @@ func (l *live) drive(prompt *string) (int, error) {
 		l.look() // it may be that nothing happens any more
 	}
 	return l.wait()
+}
+
+// begin brings the session to life, and goes on with its workflow runs. A
+// submission that comes at once waits for its run's step.
+func (l *live) begin(d due) {
+	res := l.carrier.res
+	var handed []func()
+	for _, i := range d.bound {
+		handed = append(handed, res.steps.Coming(i.ID))
+	}
+	l.start(d.with)
+	res.settle(l)
+	for n, i := range d.bound {
+		l.carrier.carry(i.ID)
+		handed[n]()
+	}
 }
 
 // due is what this process has to do in its session.

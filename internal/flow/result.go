@@ -172,7 +172,7 @@ func (c *commit) unanswered(o StepOutcome) {
 		c.finish(TimedOutAttempt, "timeout", "its time was up", nil)
 	case o.Cause == "cancel":
 		c.cancel("session")
-	case o.Cause == "park":
+	case o.Cause == "park": // of a log only: hosts leave a step as it is when they park the run
 		c.add(Fact{Kind: KindParked, Reason: ForHost, Now: c.env.Now})
 	case o.Cause == "escape":
 		c.hold()

@@ -62,7 +62,7 @@ func judge(step runner.Step, a sight) move {
 	switch a.Reason {
 	case transcript.Interrupted:
 		return moveResume
-	case transcript.Aborted:
+	case transcript.Aborted: // CausePark is of a log only: see there
 		let := a.Cause == transcript.CauseEscape && (step.Resumes >= a.Escapes || mutant("host.EscapeUnheld"))
 		if (let || a.Cause == transcript.CausePark && a.first || mutant("host.EndedGoesOn")) && !mutant("host.ResumeUnprompted") {
 			return moveResume

@@ -23,9 +23,11 @@ type StepExecutor interface {
 	// Look says what the session's branch has of the attempt.
 	Look(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Step prompts, unless that is done, and returns when the step has
-	// settled. When ctx ends, the step is aborted with its cause (timeout,
-	// cancel, escape, park), and the outcome says what came of it. If that was
-	// before the call, nothing is prompted, and s may have no prompt. An error
+	// settled. When ctx ends with the cause timeout, cancel or escape, the step
+	// is aborted with that, and the outcome says what came of it. If that was
+	// before the call, nothing is prompted, and s may have no prompt. With
+	// another cause (park, or a lost claim) the step stays as it is, for whoever
+	// goes on with it, and the cause is returned as an error. An error
 	// means that nothing can be said; the run goes on at its next claim. An
 	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
 	// caller whose claim is lost may still ask for it, and must get that

@@ -182,6 +182,15 @@ func (c *carrier) there() (*host.Runs, error) {
 	return c.res.open(c.ctx)
 }
 
+// lookForStrays finds out which steps of the session are over.
+func (c *carrier) lookForStrays(l *live) error {
+	runs, err := c.there()
+	if err == nil {
+		l.strays, err = runs.Strays(c.ctx, l.disk.ID, l.state.OpenSteps())
+	}
+	return err
+}
+
 // bound lists the runs of a session that haven't ended.
 func (c *carrier) bound(session string) ([]store.Info, error) {
 	runs, err := c.there()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -182,7 +181,7 @@ func (l *live) drive(prompt *string) (int, error) {
 	}
 	l.begin(d)
 	l.ignore = l.onSignals(signals)
-	if prompt == nil && !l.stepOf(d.bound) {
+	if prompt == nil && l.stepRun == "" {
 		if err := l.goOn(); err != nil {
 			return 0, err
 		}
@@ -191,6 +190,9 @@ func (l *live) drive(prompt *string) (int, error) {
 		if err := l.carrier.deliver(l.disk.ID); err != nil {
 			return 0, err
 		}
+	}
+	if l.stepRun != "" || len(l.strays) > 0 {
+		l.look() // it may be that nothing happens any more
 	}
 	return l.wait()
 }
@@ -222,6 +224,9 @@ type due struct {
 // due finds out what is to be done.
 func (l *live) due(prompt *string) (d due, err error) {
 	if l.resumed {
+		if err := l.carrier.lookForStrays(l); err != nil {
+			return d, err
+		}
 		if d.bound, err = l.carrier.bound(l.disk.ID); err != nil {
 			return d, err
 		}
@@ -234,7 +239,7 @@ func (l *live) due(prompt *string) (d due, err error) {
 			l.unshown(notes)
 		}
 	}
-	d.nothing = prompt == nil && l.quiet() && len(d.bound) == 0 && !d.untold
+	d.nothing = prompt == nil && l.quiet() && len(l.strays) == 0 && len(d.bound) == 0 && !d.untold
 	d.with, err = l.brings(prompt)
 	return d, err
 }
@@ -246,12 +251,6 @@ func (l *live) unshown(notes []store.Note) {
 			l.out.notice(fmt.Sprintf("workflow %s had a result to tell, which your words come before: %s runs show %s", n.Workflow, program(), n.Run))
 		}
 	}
-}
-
-// stepOf reports whether the interrupted run belongs to a step of one of the
-// workflow runs, which resumes it itself.
-func (l *live) stepOf(runs []store.Info) bool {
-	return slices.ContainsFunc(runs, func(i store.Info) bool { return i.ID == l.stepRun })
 }
 
 // announce prints the first line.
@@ -359,8 +358,9 @@ func (l *live) asks(attempt string) (yes bool) {
 }
 
 // last is the run whose result is the session's, and whether something runs.
+// What is interrupted rests, as long as nobody carries its workflow on.
 func (l *live) last() (last *session.Run, busy bool, err error) {
-	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() })
+	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() && !s.Interrupted() })
 	return last, busy, err
 }
 
@@ -368,7 +368,7 @@ func (l *live) last() (last *session.Run, busy bool, err error) {
 func (l *live) ended(last *session.Run) (int, error) {
 	runs, fault := l.carrier.results()
 	if last == nil && len(runs) == 0 && fault == nil {
-		return exitDone, nil // only a compaction was waited for
+		return exitDone, nil // only a compaction was waited for, or nothing was left to do
 	}
 	res, code := wire.Result{Type: "result", Status: "done", Session: l.disk.ID, Denials: []wire.Denial{}}, exitDone
 	if last != nil {
@@ -376,6 +376,9 @@ func (l *live) ended(last *session.Run) (int, error) {
 	}
 	if f := l.env.Answer; f != nil && res.Status == "done" {
 		res, code = misfit(f, res, code)
+	}
+	if stands := l.standing(); stands != nil {
+		res, code = *stands, exitHuman
 	}
 	res.Runs = runs
 	if code == exitDone && l.carrier.needsPerson() {

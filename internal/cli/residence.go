@@ -230,6 +230,15 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 		l.close()
 		return nil, err
 	}
+	runs, err := r.open(a.ctx)
+	if err == nil {
+		l.strays, err = runs.Strays(a.ctx, l.disk.ID, l.state.OpenSteps())
+	}
+	if err != nil {
+		r.dismiss(l.here)
+		l.close()
+		return nil, err
+	}
 	l.start(nil)
 	r.settle(l)
 	return &house{l, r}, nil

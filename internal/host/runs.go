@@ -213,13 +213,17 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err e
 	if h.Carries != nil {
 		left = sync.OnceFunc(h.Carries(c.Run))
 	}
+	defer h.house().Coming(c.Run)()
 	defer left()
 	defer func() {
 		if r := recover(); r != nil {
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
 		}
 	}()
-	return h.carryOn(ctx, c, left)
+	if run, err = h.carryOn(ctx, c, left); errors.Is(err, runner.ErrLost) {
+		h.over(ctx, c.Run)
+	}
+	return run, err
 }
 
 func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left func()) (*flow.Run, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -33,8 +34,12 @@ type Steps struct {
 }
 
 // Coming says that a run is about to be carried on here, until done is called:
-// a submission for it waits until its step is.
+// a submission for it waits until its step is, but not for ever, and the tools
+// of a step wait for its claim.
 func (x *Steps) Coming(run string) (done func()) {
+	if x == nil {
+		return func() {}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.coming == nil {
@@ -58,13 +63,15 @@ func (x *Steps) changed() {
 }
 
 // flight returns the flight of an attempt, nil if there is none and none is to
-// be expected.
+// be expected: one isn't when another step of the run is open.
 func (x *Steps) flight(ctx context.Context, attempt string) *flight {
 	run, _, _ := strings.Cut(attempt, "/")
+	late := time.NewTimer(crashpoint.Quick(runner.Lease))
+	defer late.Stop()
 	for {
 		x.mu.Lock()
 		f := x.flights[attempt]
-		if f != nil || x.coming[run] == 0 {
+		if f != nil || x.coming[run] == 0 || x.other(run) {
 			x.mu.Unlock()
 			return f
 		}
@@ -75,10 +82,22 @@ func (x *Steps) flight(ctx context.Context, attempt string) *flight {
 		x.mu.Unlock()
 		select {
 		case <-change:
+		case <-late.C:
+			return nil
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// other reports whether a step of a run is open. x.mu is held.
+func (x *Steps) other(run string) bool {
+	for attempt := range x.flights {
+		if strings.HasPrefix(attempt, run+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // ChildID is the id of the session in which the submit steps of a run are
@@ -174,28 +193,12 @@ func (x *Steps) Hold(attempt string) {
 // Submit hands the model's output of a step to the workflow that waits for it.
 // The error says why it isn't taken, for the model.
 func (x *Steps) Submit(ctx context.Context, attempt string, output workflow.JSON) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
-	if err != nil {
-		return err
-	}
-	return step.Accept(output)
+	return x.hand(ctx, attempt, func(s runner.Step) error { return s.Accept(output) })
 }
 
 // Publish stores an update of an open step.
 func (x *Steps) Publish(ctx context.Context, attempt string, u workflow.Update) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
-	if err != nil {
-		return err
-	}
-	return step.Publish(u)
+	return x.hand(ctx, attempt, func(s runner.Step) error { return s.Publish(u) })
 }
 
 // noStep says which steps wait for an output, for a model that named another.

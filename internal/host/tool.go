@@ -331,6 +331,9 @@ func (t *Tool) steer(ctx context.Context, runs *Runs, a workflowtool.Args, ev fl
 	if err != nil {
 		return "", err
 	}
+	if _, ends := ev.(flow.Cancel); ends && strings.HasPrefix(t.attempt(), i.ID+"/") {
+		return t.endOwn(ctx, runs, i.ID, ev)
+	}
 	if err := runs.Send(ctx, i.ID, ev); err != nil {
 		return "", err
 	}

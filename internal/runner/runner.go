@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
@@ -83,6 +84,7 @@ type runner struct {
 	wish     *Signal         // a cancel or escape that the open step was told of
 	expired  bool            // the open effect was told that its time is up
 	stop     <-chan struct{} // closed when the run is to be given up
+	until    atomic.Int64    // when the lease ends, in Unix milliseconds
 	troubled bool            // Trouble was told, and the store couldn't be used since
 }
 
@@ -120,7 +122,9 @@ func Drive(ctx context.Context, c Config) (*flow.Run, error) {
 		}
 	})
 	defer r.late.Stop()
+	r.until.Store(c.Until.UnixMilli())
 	err := r.drive(ctx)
+	r.until.Store(0)
 	r.end(errOver)
 	return r.Run, err
 }
@@ -232,6 +236,7 @@ func (r *runner) watched(call func() error) error {
 
 // tooLate ends what runs when the lease has run out.
 func (r *runner) tooLate() error {
+	r.until.Store(0)
 	r.end(ErrLost)
 	return fmt.Errorf("%w: its lease couldn't be renewed in time", ErrLost)
 }
@@ -240,6 +245,7 @@ func (r *runner) tooLate() error {
 func (r *runner) leased(until time.Time) {
 	if !until.IsZero() {
 		r.late.Reset(time.Until(until) - crashpoint.Quick(StartMargin))
+		r.until.Store(until.UnixMilli())
 	}
 }
 

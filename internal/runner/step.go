@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -67,6 +69,8 @@ type Step struct {
 	// is the case already is no error. After an error the step is about to be
 	// ended by its context. It must not be called after Step has returned.
 	Waits func(waiting bool) error
+	// Held reports whether the run's claim is certain to be held; nil: it is.
+	Held func() bool
 	// There: the submit step was begun in its session of origin, by what is
 	// stored. It is carried out there and nowhere else; one that wasn't is never
 	// carried out there.
@@ -127,7 +131,7 @@ func (w *work) prompt() (string, error) {
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
-		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Resumes: w.run.Open.Resumes,
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Held: w.held, Resumes: w.run.Open.Resumes,
 		There: w.run.Open.There, Publish: func(u workflow.Update) error { return w.publish(w.ctx, u) }}
 	if n.Assistant() {
 		s.Completion = "assistant"
@@ -165,6 +169,13 @@ func (w *work) settle(s Step, seen flow.StepOutcome) (flow.StepOutcome, error) {
 		return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause.Error()}, nil
 	}
 	return w.Steps.Step(w.ctx, s)
+}
+
+// held reports, by the clock on the wall, whether the lease is far from its end.
+// A machine that slept knows that before a timer tells. It is safe for
+// concurrent use.
+func (r *runner) held() bool {
+	return time.Now().Add(crashpoint.Quick(StartMargin)).UnixMilli() < r.until.Load()
 }
 
 // waits stores that the step waits for the user, or no longer does.

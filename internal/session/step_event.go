@@ -227,3 +227,14 @@ func (c *commit) withdraws(ev Aborts) (done bool) {
 	c.add(w)
 	return true
 }
+
+// closes ends what is left of attempts that are over.
+func (c *commit) closes(over []Aborts) {
+	for _, ev := range over {
+		if c.aborts(ev); c.Reply.Err != nil && c.Reply.Err.Code == "answered" {
+			c.Reply = Reply{}
+			c.resumes(Resumes{By: ev.By, Attempt: ev.Attempt})
+		}
+		c.Reply = Reply{} // an attempt of which nothing is left needs no end
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,12 +81,22 @@ func (t *Tool) carry(ctx context.Context, call string, a workflowtool.Args) (str
 		return t.start(ctx, runs, call, a)
 	case workflowtool.Status:
 		return t.status(ctx, runs, a)
+	}
+	by := t.who()
+	done, err := runs.Store.Taken(ctx, store.Key{Session: t.Here.ID, By: by, Key: call})
+	if err == nil { // before a crash
+		return t.steered(ctx, runs, done)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	switch a.Action {
 	case workflowtool.Pause:
-		return t.steer(ctx, runs, a, flow.Pause{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Pause{By: by, Key: call})
 	case workflowtool.Resume:
-		return t.steer(ctx, runs, a, flow.Resume{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Resume{By: by, Key: call})
 	case workflowtool.Cancel:
-		return t.steer(ctx, runs, a, flow.Cancel{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Cancel{By: by, Key: call})
 	case workflowtool.Answer:
 		return t.answer(ctx, runs, call, a)
 	}
@@ -239,8 +248,7 @@ func (t *Tool) mine(ctx context.Context, runs *Runs, name string) (store.Info, e
 const maxListed = 20
 
 func (t *Tool) ours(ctx context.Context, runs *Runs) ([]store.Info, error) {
-	all, err := runs.Store.Runs(ctx, 0)
-	return slices.DeleteFunc(all, func(i store.Info) bool { return i.Session != t.Here.ID }), err
+	return runs.Store.Select(ctx, store.Which{Session: t.Here.ID})
 }
 
 func (t *Tool) status(ctx context.Context, runs *Runs, a workflowtool.Args) (string, error) {
@@ -328,7 +336,13 @@ func (t *Tool) steer(ctx context.Context, runs *Runs, a workflowtool.Args, ev fl
 	if err := runs.Send(ctx, i.ID, ev); err != nil {
 		return "", err
 	}
-	if _, i, err = runs.Store.Load(ctx, i.ID); err != nil {
+	return t.steered(ctx, runs, i.ID)
+}
+
+// steered says how a run stands that was steered, and has it carried on.
+func (t *Tool) steered(ctx context.Context, runs *Runs, run string) (string, error) {
+	_, i, err := runs.Store.Load(ctx, run)
+	if err != nil {
 		return "", err
 	}
 	if t.Started != nil && !i.Status.Ended() {
@@ -348,9 +362,6 @@ func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a workflowto
 	if err != nil {
 		return "", err
 	}
-	if done, err := t.answered(ctx, runs, i.ID, call); done || err != nil {
-		return "It is answered.", err
-	}
 	decision := ""
 	if run.Open != nil {
 		decision = run.Open.Decision
@@ -364,18 +375,4 @@ func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a workflowto
 	a.Run = i.ID
 	return t.steer(ctx, runs, a, flow.Answer{Decision: decision, Choice: a.Choice, Text: a.Text, Value: value,
 		By: t.who(), Key: call, Model: true})
-}
-
-// answered reports whether this call has answered already: carried out again,
-// it must not answer what the run asks now.
-func (t *Tool) answered(ctx context.Context, runs *Runs, run, call string) (bool, error) {
-	log, err := runs.Store.Log(ctx, run, 0, 0)
-	for _, e := range log {
-		for _, f := range e.Facts {
-			if f.Kind == flow.KindAnswered && f.Key == call && f.By == t.who() {
-				return true, err
-			}
-		}
-	}
-	return false, err
 }

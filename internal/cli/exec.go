@@ -179,13 +179,15 @@ func (l *live) drive(prompt *string) (int, error) {
 		return 0, err
 	}
 	signals := catchSignals()
+	var handed []func()
 	for _, i := range bound {
-		defer l.carrier.res.steps.Coming(i.ID)()
+		handed = append(handed, l.carrier.res.steps.Coming(i.ID))
 	}
 	l.start(with)
 	l.carrier.res.settle(l)
-	for _, i := range bound {
-		l.carrier.carry(i.ID)
+	for n, i := range bound {
+		l.carrier.carry(i.ID) // which promises it itself
+		handed[n]()
 	}
 	l.ignore = l.onSignals(signals)
 	if prompt == nil && !l.stepOf(bound) {

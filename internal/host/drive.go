@@ -152,7 +152,7 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	}
 	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
 	if err == nil {
-		h.told(run, &c)
+		h.told(&c)
 	}
 	return err
 }

@@ -204,9 +204,17 @@ func Told(n store.Note) (session.Tells, error) {
 	return ev, nil
 }
 
-// told wakes the delivery of what a commit tells its session.
-func (h *Runs) told(before *flow.Run, c *flow.Commit) {
-	if c.Next.Session != "" && len(flow.Rows(before, c).Outbox) > 0 {
+// told tells who waits for it what a commit has led to: the delivery, of rows
+// for the session; and a submission, that another step is open.
+func (h *Runs) told(c *flow.Commit) {
+	if x, ok := h.Steps.(*Steps); ok {
+		open := ""
+		if c.Next.Open != nil {
+			open = c.Next.Open.ID
+		}
+		x.moved(c.Next.ID, open)
+	}
+	if c.Next.Session != "" && slices.ContainsFunc(c.Facts, func(f flow.Fact) bool { return f.Notice != "" }) {
 		h.Outbox.Wake(c.Next.Session)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,26 +28,57 @@ type Steps struct {
 	Waits func(run, attempt string, waiting bool)
 
 	mu      sync.Mutex
-	flights map[string]*flight // by attempt
-	coming  map[string]int     // runs that are about to be carried on here
-	change  chan struct{}      // closed at the next change of both; nil: nobody waits
+	flights map[string]*flight  // by attempt
+	ending  map[string]*flight  // those that nobody waits for, until they have ended
+	coming  map[string]*promise // runs that are about to be carried on here
+	change  chan struct{}       // closed at the next change of flights and coming; nil: nobody waits
 }
 
-// Coming says that a run is about to be carried on here, until done is called:
-// a submission for it waits until its step is.
+// promise is that a run is about to be carried on here.
+type promise struct {
+	givers int
+	known  bool
+	open   string // the run's open attempt, once it is known
+}
+
+// Coming says that a run is about to be carried on here, until done is called
+// or a step of it is carried out: a submission of the session's own step waits
+// for that.
 func (x *Steps) Coming(run string) (done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.coming == nil {
-		x.coming = map[string]int{}
+		x.coming = map[string]*promise{}
 	}
-	x.coming[run]++
+	p := x.coming[run]
+	if p == nil {
+		p = &promise{}
+		x.coming[run] = p
+	}
+	p.givers++
 	return sync.OnceFunc(func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.coming[run]--
-		x.changed()
+		if p.givers--; p.givers == 0 && x.coming[run] == p {
+			x.kept(run)
+		}
 	})
+}
+
+// kept ends the promise about a run. x.mu is held.
+func (x *Steps) kept(run string) {
+	delete(x.coming, run)
+	x.changed()
+}
+
+// moved says which attempt of a run is open now; "": none.
+func (x *Steps) moved(run, open string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.coming[run]; p != nil {
+		p.known, p.open = true, open
+		x.changed()
+	}
 }
 
 // changed wakes who waits for a flight. x.mu is held.
@@ -57,28 +89,56 @@ func (x *Steps) changed() {
 	}
 }
 
-// flight returns the flight of an attempt, nil if there is none and none is to
-// be expected.
-func (x *Steps) flight(ctx context.Context, attempt string) *flight {
-	run, _, _ := strings.Cut(attempt, "/")
+// flight returns the flight of an attempt in a session, nil if there is none and
+// none is to be expected. It waits only for the step that the session's own run
+// belongs to: another step of the session can't begin before the caller's turn
+// has ended.
+func (x *Steps) flight(ctx context.Context, l *Live, attempt string) *flight {
+	own := l.attempt() == attempt
 	for {
-		x.mu.Lock()
-		f := x.flights[attempt]
-		if f != nil || x.coming[run] == 0 {
-			x.mu.Unlock()
+		f, change := x.boarded(l, attempt, own)
+		if change == nil {
 			return f
 		}
-		if x.change == nil {
-			x.change = make(chan struct{})
-		}
-		change := x.change
-		x.mu.Unlock()
 		select {
 		case <-change:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// boarded returns the flight of an attempt, or what to wait for.
+func (x *Steps) boarded(l *Live, attempt string, own bool) (*flight, <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if f := x.flights[attempt]; f != nil {
+		if f.live != l {
+			return nil, nil // it is no business of this session
+		}
+		return f, nil
+	}
+	run, _, _ := strings.Cut(attempt, "/")
+	if p := x.coming[run]; !own || p == nil || p.known && p.open != attempt {
+		return nil, nil
+	}
+	if x.change == nil {
+		x.change = make(chan struct{})
+	}
+	return nil, x.change
+}
+
+// attempt is the one that the session's run belongs to; "": none.
+func (l *Live) attempt() (id string) {
+	err := l.View(func(s *session.State) {
+		if s.Run != nil && s.Run.Step != nil {
+			id = s.Run.Step.Attempt
+		}
+	})
+	if err != nil {
+		return "" // the session has ended, and with it whoever asks
+	}
+	return id
 }
 
 // ChildID is the id of the session in which the submit steps of a run are
@@ -164,68 +224,93 @@ func (x *Steps) Hold(attempt string) {
 	}
 }
 
-// Submit hands the model's output of a step to the workflow that waits for it.
-// The error says why it isn't taken, for the model.
-func (x *Steps) Submit(ctx context.Context, attempt string, output workflow.JSON) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
+// Submit hands the output of a step, by the model of a session, to the workflow
+// that waits for it. The error says why it isn't taken, for the model.
+func (x *Steps) Submit(ctx context.Context, l *Live, attempt string, output workflow.JSON) error {
+	step, err := x.open(ctx, l, attempt)
 	if err != nil {
 		return err
 	}
 	return step.Accept(output)
 }
 
-// Publish stores an update of an open step.
-func (x *Steps) Publish(ctx context.Context, attempt string, u workflow.Update) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
+// Publish stores an update of an open step, by the model of a session.
+func (x *Steps) Publish(ctx context.Context, l *Live, attempt string, u workflow.Update) error {
+	step, err := x.open(ctx, l, attempt)
 	if err != nil {
 		return err
 	}
 	return step.Publish(u)
 }
 
-// noStep says which steps wait for an output, for a model that named another.
-func (x *Steps) noStep(attempt string) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for open, f := range x.flights {
-		if step, _ := f.now(); step.Completion == transcript.CompleteSubmit {
-			return fmt.Errorf("no step waits for the output of attempt %q; the open attempt is %q", attempt, open)
-		}
+// open returns a step of a session that takes a submission. A session has no
+// say in the steps of another one.
+func (x *Steps) open(ctx context.Context, l *Live, attempt string) (runner.Step, error) {
+	f := x.flight(ctx, l, attempt)
+	if f == nil {
+		return runner.Step{}, x.noStep(l, attempt)
 	}
-	return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
+	return f.open()
 }
 
-// board joins the flight of an attempt, or starts it.
+// noStep says which steps of the session wait for an output, for a model that
+// named another.
+func (x *Steps) noStep(l *Live, attempt string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var open []string
+	for id, f := range x.flights {
+		if step, _ := f.now(); f.live == l && step.Completion == transcript.CompleteSubmit {
+			open = append(open, id)
+		}
+	}
+	if len(open) == 0 {
+		return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
+	}
+	slices.Sort(open)
+	return fmt.Errorf("no step waits for the output of attempt %q; open here: %s", attempt, strings.Join(open, ", "))
+}
+
+// board joins the flight of an attempt, or starts it. With it the promise about
+// the run is kept.
 func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
 	if f == nil {
 		f = &flight{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
+		if old := x.ending[s.Attempt]; old != nil {
+			f.before = old.done
+		}
 		if x.flights == nil {
-			x.flights = map[string]*flight{}
+			x.flights, x.ending = map[string]*flight{}, map[string]*flight{}
 		}
 		x.flights[s.Attempt] = f
-		x.changed()
 		defer func() { go f.fly() }()
 	}
+	x.kept(s.Run)
 	return f, f.join(s)
 }
 
-// leave ends a flight that nobody waits for any more.
+// leave ends a flight that nobody waits for any more, and waits for its end: no
+// deed of it comes after that.
 func (x *Steps) leave(f *flight, r *Rider) {
+	attempt := r.step.Attempt
+	x.mu.Lock()
+	last := f.quit(r)
+	if last && x.flights[attempt] == f {
+		delete(x.flights, attempt)
+		x.ending[attempt] = f
+	}
+	x.mu.Unlock()
+	if !last {
+		return
+	}
+	<-f.done
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f.quit(r) && x.flights[r.step.Attempt] == f {
-		delete(x.flights, r.step.Attempt)
+	if x.ending[attempt] == f {
+		delete(x.ending, attempt)
 	}
 }
 
@@ -234,8 +319,11 @@ func (x *Steps) leave(f *flight, r *Rider) {
 type flight struct {
 	live  *Live
 	token int64
-	wish  chan struct{} // look again: who counts, or what they want, may have changed
-	left  chan struct{} // closed when nobody waits
+
+	before <-chan struct{} // closed when the flight of the same attempt before this one has ended; nil: there was none
+
+	wish chan struct{} // look again: who counts, or what they want, may have changed
+	left chan struct{} // closed when nobody waits
 
 	listen func(run, attempt string, waiting bool) // nil: nobody does
 	done   chan struct{}                           // closed when outcome or err is set
@@ -308,6 +396,9 @@ var errLeft = errors.New("nobody waits for the step")
 // fly carries the attempt out.
 func (f *flight) fly() {
 	defer close(f.done)
+	if f.before != nil {
+		<-f.before // it may be about to speak
+	}
 	var p Pilot
 	for {
 		select {

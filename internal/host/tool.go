@@ -110,7 +110,7 @@ func (t *Tool) who() string { return "model:" + t.Here.ID }
 // of the call's result, which is on disk before anybody acts on it.
 func (t *Tool) submit(ctx context.Context, a workflowtool.Args) session.Output {
 	if a.Attempt == "" {
-		a.Attempt = t.attempt()
+		a.Attempt = t.Here.attempt()
 	}
 	switch {
 	case a.Attempt == "":
@@ -118,29 +118,16 @@ func (t *Tool) submit(ctx context.Context, a workflowtool.Args) session.Output {
 	case len(a.Output) == 0:
 		return toolError(errors.New("submit needs output"))
 	}
-	if err := t.Steps.Submit(ctx, a.Attempt, a.Output); err != nil {
+	if err := t.Steps.Submit(ctx, t.Here, a.Attempt, a.Output); err != nil {
 		return toolError(fmt.Errorf("not accepted: %w", err))
 	}
 	return session.Output{Outcome: transcript.OutcomeOK, Text: "Accepted as the output of the step. End your turn.",
 		Submitted: &transcript.Submission{Attempt: a.Attempt, Output: json.RawMessage(a.Output)}}
 }
 
-// attempt is the one that the session's run belongs to.
-func (t *Tool) attempt() (id string) {
-	err := t.Here.View(func(s *session.State) {
-		if s.Run != nil && s.Run.Step != nil {
-			id = s.Run.Step.Attempt
-		}
-	})
-	if err != nil {
-		return "" // the session has ended, and with it the call
-	}
-	return id
-}
-
 func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) {
 	if a.Attempt == "" {
-		a.Attempt = t.attempt()
+		a.Attempt = t.Here.attempt()
 	}
 	switch {
 	case a.Attempt == "":
@@ -149,7 +136,7 @@ func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) 
 		return "", errors.New("update needs update, with type and data")
 	}
 	u := workflow.Update{Type: a.Update.Type, Key: cmp.Or(a.Update.Key, "step"), Data: a.Update.Data}
-	if err := t.Steps.Publish(ctx, a.Attempt, u); err != nil {
+	if err := t.Steps.Publish(ctx, t.Here, a.Attempt, u); err != nil {
 		return "", err
 	}
 	return "Stored.", nil

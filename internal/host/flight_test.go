@@ -161,9 +161,9 @@ func TestW30_AFlightEndsBeforeTheNextBegins(t *testing.T) {
 	}
 	select {
 	case <-door.enter:
-		t.Error("two flights look at once")
+		t.Fatal("two flights look at once")
 	case <-left:
-		t.Error("it has left, and its flight goes on")
+		t.Fatal("it has left, and its flight goes on")
 	case <-time.After(20 * time.Millisecond):
 	}
 	door.let <- struct{}{}

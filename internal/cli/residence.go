@@ -207,11 +207,16 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 // leave ends the session. What runs in it is left as interrupted.
 func (h *house) leave() {
 	h.res.sessions.Remove(h.here)
+	h.res.quit(h.here) // before the session takes nothing more
 	h.close()
-	h.res.mu.Lock()
-	defer h.res.mu.Unlock()
-	h.res.live = slices.DeleteFunc(h.res.live, func(l *host.Live) bool { return l == h.here })
-	if h.res.outbox != nil {
-		h.res.outbox.Close(h.here.ID, h.here.Token)
+}
+
+// quit ends what runs tell a session.
+func (r *residence) quit(here *host.Live) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live = slices.DeleteFunc(r.live, func(l *host.Live) bool { return l == here })
+	if r.outbox != nil {
+		r.outbox.Close(here.ID, here.Token)
 	}
 }

@@ -109,34 +109,44 @@ func (t *Tool) who() string { return "model:" + t.Here.ID }
 // submit hands in the output of the open step. The session keeps it as a fact
 // of the call's result, which is on disk before anybody acts on it.
 func (t *Tool) submit(ctx context.Context, a workflowtool.Args) session.Output {
-	if a.Attempt == "" {
-		a.Attempt = t.Here.attempt()
-	}
+	attempt, err := t.attempt(a)
 	switch {
-	case a.Attempt == "":
-		return toolError(errors.New("no step of a workflow is open here, so there is nothing to submit"))
+	case err != nil:
+		return toolError(err)
 	case len(a.Output) == 0:
 		return toolError(errors.New("submit needs output"))
 	}
-	if err := t.Steps.Submit(ctx, t.Here, a.Attempt, a.Output); err != nil {
+	if err := t.Steps.Submit(ctx, t.Here, attempt, a.Output); err != nil {
 		return toolError(fmt.Errorf("not accepted: %w", err))
 	}
 	return session.Output{Outcome: transcript.OutcomeOK, Text: "Accepted as the output of the step. End your turn.",
-		Submitted: &transcript.Submission{Attempt: a.Attempt, Output: json.RawMessage(a.Output)}}
+		Submitted: &transcript.Submission{Attempt: attempt, Output: json.RawMessage(a.Output)}}
+}
+
+// attempt is the one that a call is about: the one that it names, else the one
+// that the session's run belongs to.
+func (t *Tool) attempt(a workflowtool.Args) (string, error) {
+	id := cmp.Or(a.Attempt, t.Here.attempt())
+	run, _, _ := strings.Cut(id, "/")
+	switch {
+	case id == "":
+		return "", fmt.Errorf("no step of a workflow is open here, so there is nothing to %s", a.Action)
+	case a.Run != "" && a.Run != run:
+		return "", fmt.Errorf("attempt %q doesn't belong to run %q; leave run out", id, a.Run)
+	}
+	return id, nil
 }
 
 func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) {
-	if a.Attempt == "" {
-		a.Attempt = t.Here.attempt()
-	}
+	attempt, err := t.attempt(a)
 	switch {
-	case a.Attempt == "":
-		return "", errors.New("no step of a workflow is open here, so nothing can be updated")
+	case err != nil:
+		return "", err
 	case a.Update == nil:
 		return "", errors.New("update needs update, with type and data")
 	}
 	u := workflow.Update{Type: a.Update.Type, Key: cmp.Or(a.Update.Key, "step"), Data: a.Update.Data}
-	if err := t.Steps.Publish(ctx, t.Here, a.Attempt, u); err != nil {
+	if err := t.Steps.Publish(ctx, t.Here, attempt, u); err != nil {
 		return "", err
 	}
 	return "Stored.", nil

@@ -52,6 +52,8 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	says(t, h.call("c1.3", m{"action": "start", "workflow": "check", "input": m{"word": 1}}), "error", "/word: got number, want string")
 	says(t, h.call("c1.4", m{"action": "submit", "output": 1}), "error", "no step of a workflow is open here")
 	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "output": 1}), "error", `no step waits for the output of attempt "r/x#1"`)
+	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "run": "q", "output": 1}), "error", `attempt "r/x#1" doesn't belong to run "q"`)
+	says(t, h.call("c1.4", m{"action": "update", "attempt": "r/x#1", "run": "q"}), "error", `attempt "r/x#1" doesn't belong to run "q"`)
 	says(t, h.call("c1.5", m{"action": "pause"}), "error", "0 runs of this session haven't ended")
 
 	// The same call is the same run.

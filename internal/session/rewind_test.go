@@ -101,8 +101,8 @@ func TestE48_AWorkflowCallHasEffects(t *testing.T) {
 	}
 	entries := []transcript.Entry{
 		{ID: id(1), Body: &transcript.Answer{Parts: []llm.Part{call("c1", "workflow", `{"action":"cancel"}`), call("c2", "read", `{"path":"a"}`)}}},
-		{ID: id(2), Body: &transcript.Intent{Call: "c1", Tool: "workflow", Safe: true}},
-		{ID: id(3), Body: &transcript.Intent{Call: "c2", Tool: "read", Safe: true}},
+		{ID: id(2), Parent: id(1), Body: &transcript.Intent{Call: "c1", Tool: "workflow", Safe: true}},
+		{ID: id(3), Parent: id(2), Body: &transcript.Intent{Call: "c2", Tool: "read", Safe: true}},
 	}
 	r.undo(entries, map[transcript.ID]int{id(1): 0, id(2): 1, id(3): 2})
 	if got := strings.Join(r.Kept, " · "); got != `workflow: {"action":"cancel"}` {

@@ -50,7 +50,7 @@ type Submission struct {
 const (
 	CauseTimeout = "timeout"
 	CauseCancel  = "cancel"
-	CausePark    = "park" // no workflow of this version stops a step so; logs may have it
+	CausePark    = "park"   // no workflow of this version stops a step so; logs may have it
 	CauseEscape  = "escape" // a person stopped it by way of the workflow
 )
 

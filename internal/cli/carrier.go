@@ -197,10 +197,10 @@ func (c *carrier) bound(session string) ([]store.Info, error) {
 	if runs == nil || err != nil {
 		return nil, err
 	}
-	all, err := runs.Store.Runs(c.ctx, 0)
+	all, err := runs.Store.Select(c.ctx, store.Which{Open: true})
 	var out []store.Info
 	for _, i := range all {
-		if (i.Session == session || host.ChildID(i.ID) == session) && !i.Status.Ended() {
+		if i.Session == session || host.ChildID(i.ID) == session {
 			out = append(out, i)
 		}
 	}

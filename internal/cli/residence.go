@@ -246,6 +246,6 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 
 // leave ends the session. What runs in it is left as interrupted.
 func (h *house) leave() {
-	h.res.dismiss(h.here)
+	h.res.dismiss(h.here) // before the session takes nothing more
 	h.close()
 }

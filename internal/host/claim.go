@@ -38,7 +38,7 @@ func (c *claim) Commit(ctx context.Context, before *flow.Run, commit *flow.Commi
 		return until, lost(err)
 	}
 	c.kept = w.LeaseUntil > 0
-	c.host.told(before, commit)
+	c.host.told(commit)
 	return until, nil
 }
 

@@ -124,6 +124,12 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if err != nil {
 		return err
 	}
+	if by, key := flow.KeyOf(ev); key != "" {
+		_, err := h.Store.Taken(ctx, store.Key{Run: id, By: by, Key: key})
+		if !errors.Is(err, store.ErrNotFound) {
+			return err // nil: it was taken
+		}
+	}
 	now := time.Now().UnixMilli()
 	d, err := h.Store.Definition(ctx, info.Definition)
 	if err != nil {
@@ -148,7 +154,7 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	}
 	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
 	if err == nil {
-		h.told(run, &c)
+		h.told(&c)
 	}
 	return err
 }
@@ -156,9 +162,14 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It
 // returns when the run has taken it. A *flow.Refusal says why it doesn't. An
 // answer that is there already, by the same key with the same content, counts
-// as taken.
+// as taken. One with a key is taken once, and whoever sends it again after a
+// crash leaves the same signal.
 func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 	signal := uuid.NewString()
+	by, key := flow.KeyOf(ev)
+	if key != "" {
+		signal = DerivedID(id, by, key)
+	}
 	left := false
 	for {
 		if err := h.bury(ctx); err != nil {
@@ -174,7 +185,7 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 			}
 		}
 		var consumed []string
-		if left {
+		if left || key != "" {
 			consumed = []string{signal}
 		}
 		err := h.visit(ctx, id, ev, consumed)

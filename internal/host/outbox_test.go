@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
 	w "github.com/gamma-harness/gamma/workflow"
@@ -355,8 +357,8 @@ func TestW17_RowsOfOtherProcessesAreFound(t *testing.T) {
 	<-k.queued
 }
 
-// A row that can't be delivered keeps the others from nothing.
-func TestW17_OneBadRowStopsNothing(t *testing.T) {
+// What the session can't take now keeps its place before what comes after it.
+func TestW17_TheOrderOfRowsIsKept(t *testing.T) {
 	p := newPlace(t)
 	p.define("news", news("done"))
 	p.tell(nil, "news", "S")
@@ -365,7 +367,7 @@ func TestW17_OneBadRowStopsNothing(t *testing.T) {
 	o := host.NewOutbox(p.db, nil)
 	o.Open("S", 1, &stubborn{Inbox: k})
 	err := o.Deliver(t.Context(), "S")
-	if err == nil || !strings.Contains(err.Error(), "outbox of session S") || !strings.Contains(err.Error(), "full") || p.undelivered("S") != 1 {
+	if err == nil || !strings.Contains(err.Error(), "outbox of session S") || !strings.Contains(err.Error(), "full") || p.undelivered("S") != 2 {
 		t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
 	}
 	if err := o.Deliver(t.Context(), "S"); err != nil || p.undelivered("S") != 0 {
@@ -373,14 +375,137 @@ func TestW17_OneBadRowStopsNothing(t *testing.T) {
 	}
 }
 
+// A row that the session refuses keeps the others from nothing.
+func TestW17_OneBadRowStopsNothing(t *testing.T) {
+	p := newPlace(t)
+	p.define("news", news("done"))
+	p.tell(nil, "news", "S")
+	p.tell(nil, "news", "S")
+	o := host.NewOutbox(p.db, nil)
+	o.Open("S", 1, &stubborn{Inbox: p.open("S", nil), refuses: true})
+	if err := o.Deliver(t.Context(), "S"); err == nil || !strings.Contains(err.Error(), "no such") || p.undelivered("S") != 1 {
+		t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
+	}
+}
+
+// Trouble is told once a row, however often it is tried.
+func TestW17_TroubleIsToldOnce(t *testing.T) {
+	p := newPlace(t)
+	p.define("news", news("done"))
+	p.tell(nil, "news", "S")
+	ctx, stop := context.WithCancel(t.Context())
+	told := make(chan error, 100)
+	o := host.NewOutbox(p.db, func(_ string, err error) { told <- err })
+	o.Poll = time.Millisecond
+	tries := make(chan int)
+	o.Open("S", 1, full{tries})
+	done := make(chan struct{})
+	go func() { o.Run(ctx); close(done) }()
+	for range 3 {
+		<-tries
+	}
+	stop()
+	for open := true; open; {
+		select {
+		case <-tries:
+		case <-done:
+			open = false
+		}
+	}
+	if len(told) != 1 {
+		t.Errorf("told %d times", len(told))
+	}
+}
+
+// full is an inbox that takes nothing.
+type full struct{ tries chan int }
+
+func (f full) Send(context.Context, session.Event) (session.Reply, error) {
+	f.tries <- 1
+	return session.Reply{}, errors.New("the disk is full")
+}
+
+// TestW17_DeliveriesAtOnce: several who deliver at once send each row once, and
+// none of them leaves a later one behind.
+func TestW17_DeliveriesAtOnce(t *testing.T) {
+	p := newPlace(t)
+	p.define("news", news("done"))
+	for range 4 {
+		p.tell(nil, "news", "S")
+	}
+	o := host.NewOutbox(p.db, nil)
+	in := &tallied{Inbox: p.open("S", nil)}
+	o.Open("S", 1, in)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := o.Deliver(t.Context(), "S"); err != nil || p.undelivered("S") != 0 {
+				t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
+			}
+		})
+	}
+	all.Wait()
+	if n := in.n.Load(); n != 4 {
+		t.Errorf("%d rows were sent", n)
+	}
+}
+
+// tallied is an inbox that counts.
+type tallied struct {
+	host.Inbox
+	n atomic.Int64
+}
+
+func (c *tallied) Send(ctx context.Context, ev session.Event) (session.Reply, error) {
+	c.n.Add(1)
+	return c.Inbox.Send(ctx, ev)
+}
+
+// TestW17_WhatAnotherMarkedStopsNothing: a row that was marked meanwhile isn't
+// the loss of the session.
+func TestW17_WhatAnotherMarkedStopsNothing(t *testing.T) {
+	p := newPlace(t)
+	p.define("news", news("done"))
+	p.tell(nil, "news", "S")
+	p.tell(nil, "news", "S")
+	first, err := p.db.Outbox(t.Context(), "S")
+	if err != nil || len(first) != 2 {
+		t.Fatal(first, err)
+	}
+	k := p.open("S", nil)
+	o := host.NewOutbox(p.db, nil)
+	o.Open("S", 1, meanwhile{k, func() {
+		if err := p.db.Deliver(t.Context(), first[0].ID, "S", 1, 1); err != nil && !errors.Is(err, store.ErrDelivered) {
+			t.Error(err)
+		}
+	}})
+	if err := o.Deliver(t.Context(), "S"); err != nil || p.undelivered("S") != 0 {
+		t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
+	}
+}
+
+// meanwhile is an inbox while whose events something happens.
+type meanwhile struct {
+	host.Inbox
+	do func()
+}
+
+func (m meanwhile) Send(ctx context.Context, ev session.Event) (session.Reply, error) {
+	m.do()
+	return m.Inbox.Send(ctx, ev)
+}
+
 // stubborn is an inbox that refuses what comes first.
 type stubborn struct {
 	host.Inbox
-	n int
+	n       int
+	refuses bool
 }
 
 func (s *stubborn) Send(ctx context.Context, ev session.Event) (session.Reply, error) {
-	if s.n++; s.n == 1 {
+	if s.n++; s.n == 1 && s.refuses {
+		return session.Reply{Err: &session.Refusal{Code: "invalid", Message: "no such thing"}}, nil
+	} else if s.n == 1 {
 		return session.Reply{}, errors.New("the disk is full")
 	}
 	return s.Inbox.Send(ctx, ev)

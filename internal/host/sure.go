@@ -12,13 +12,13 @@ import (
 // hand gives something to an open step. A claim that is lost meanwhile says
 // nothing about what is given: the step's next caller is asked then, as long as
 // one is to be expected here.
-func (x *Steps) hand(ctx context.Context, attempt string, give func(runner.Step) error) error {
+func (x *Steps) hand(ctx context.Context, l *Live, attempt string, give func(runner.Step) error) error {
 	tick := time.NewTicker(sureEvery)
 	defer tick.Stop()
 	for {
-		f := x.flight(ctx, attempt)
+		f := x.flight(ctx, l, attempt)
 		if f == nil {
-			return x.noStep(attempt)
+			return x.noStep(l, attempt)
 		}
 		step, err := f.open()
 		if err != nil {
@@ -51,7 +51,7 @@ func (x *Steps) Sure(ctx context.Context, attempt string) error {
 	defer tick.Stop()
 	for {
 		x.mu.Lock()
-		f, coming := x.flights[attempt], x.coming[run] > 0
+		f, coming := x.flights[attempt], x.coming[run] != nil
 		x.mu.Unlock()
 		if f == nil && !coming || mutant("host.ActsUnclaimed") {
 			return nil

@@ -168,7 +168,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		return nil
 	}
 	switch c.Name {
-	case "workflow":
+	case workflowTool:
 		if mutant("SubmitInAnswerStep") {
 			return nil
 		}

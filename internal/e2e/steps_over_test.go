@@ -213,7 +213,7 @@ func TestW7_AStepWhoseRunStands(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`UPDATE definition SET identity = replace(identity, '"revision":"', '"revision":"older')`); err != nil {
+	if _, err := db.Exec(`UPDATE definition SET identity = replace(identity, 'two-turn', 'another')`); err != nil {
 		t.Fatal(err)
 	}
 	p.script("version: 1\nsteps:\n" + acts("0"))

@@ -16,9 +16,6 @@ import (
 // the call too, so it is asked for and not waited for, and the words are true
 // whatever comes of it.
 func (t *Tool) endOwn(ctx context.Context, runs *Runs, id string, ev flow.Event) (string, error) {
-	if mutant("host.WaitsForItself") {
-		return "", runs.Send(ctx, id, ev)
-	}
 	if err := runs.ask(context.WithoutCancel(ctx), id, ev); err != nil {
 		return "", err
 	}

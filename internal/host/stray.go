@@ -16,9 +16,6 @@ import (
 // aren't there. What is left of them must not go on. On nil there is no store.
 func (h *Runs) Strays(ctx context.Context, id string, open []transcript.Step) ([]session.Aborts, error) {
 	var out []session.Aborts
-	if mutant("host.StrayGoesOn") {
-		return nil, nil
-	}
 	for _, st := range open {
 		var run *flow.Run
 		if h != nil {
@@ -55,7 +52,7 @@ func stray(run *flow.Run, st transcript.Step) (ev session.Aborts, over bool) {
 // Over ends in the sessions that live here what is left of a run's steps that
 // the run doesn't wait for any more. The run is one as it is stored.
 func (x *Steps) Over(run *flow.Run) {
-	if x == nil || run == nil || mutant("host.StrayGoesOn") {
+	if x == nil || run == nil {
 		return
 	}
 	for _, id := range []string{run.Session, ChildID(run.ID)} {

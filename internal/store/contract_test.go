@@ -476,28 +476,3 @@ func manyAtOnce(t *testing.T, k *kit) {
 		t.Errorf("the broken commit has left something: %+v", r)
 	}
 }
-
-func notFound(t *testing.T, k *kit) {
-	k.start("abc-1", "steps", "")
-	k.start("abd-1", "steps", "")
-	if _, _, err := k.Load(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("load: %v", err)
-	}
-	if _, err := k.Decision(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("decision: %v", err)
-	}
-	if _, err := k.Definition(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("definition: %v", err)
-	}
-	for text, want := range map[string]int{"ab": 2, "abc": 1, "-1": 2, "d-1": 1, "%": 0, "b": 0} {
-		if got, err := k.Find(k.ctx, text); err != nil || len(got) != want {
-			t.Errorf("find %q: %v, %v", text, got, err)
-		}
-	}
-	if list, err := k.Runs(k.ctx, 1); err != nil || len(list) != 1 || list[0].ID != "abd-1" || list[0].Workflow != "steps" {
-		t.Errorf("got %+v, %v", list, err)
-	}
-	if _, err := k.Enqueue(k.ctx, New{Commit: flow.Create("abc-1", "", k.now), Definition: Definition{Key: "k"}, Now: k.now}); !errors.Is(err, ErrExists) {
-		t.Errorf("the same id again: %v", err)
-	}
-}

@@ -48,7 +48,7 @@ type execCmd struct {
 
 // Help is the long help.
 func (execCmd) Help() string {
-	return `Runs an agent session on the current folder. The answer goes to standard output, progress to standard error. The session is on disk before each step, so it survives a crash or a kill: go on with --resume.
+	return `Runs an agent session on the current folder. The answer goes to standard output, progress to standard error. The session is on disk before each step, so it survives a crash or a kill: go on with --resume. The model may start durable workflows ("gamma run --list" shows them); "gamma run" starts one without asking a model to.
 
 Examples:
   gamma exec "Fix the failing test in ./parser" --allow bash

@@ -62,7 +62,7 @@ func (r *flowing) answerHint(run *flow.Run) string {
 		return "Answer it with the gamma that began the run."
 	}
 	if n.HumanDecision == nil {
-		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json '…'"
+		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json " + quoted(formOf(n).example)
 	}
 	var keys []string
 	for _, c := range n.HumanDecision.Choices {

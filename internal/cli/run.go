@@ -387,15 +387,7 @@ func (r *flowing) drive(ctx context.Context) error {
 	r.ctx = ctx
 	defer r.stop()
 	for {
-		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
-			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
-		})
-		if err != nil && ctx.Err() != nil { // interrupted before it was claimed
-			run, _, err = r.db.Load(r.app.ctx, r.id)
-		}
-		if err == nil {
-			err = r.more(0)
-		}
+		run, err := r.advance(ctx)
 		if err != nil {
 			return err
 		}
@@ -416,6 +408,28 @@ func (r *flowing) drive(ctx context.Context) error {
 		}
 		return r.finish(run, interrupted)
 	}
+}
+
+// advance carries the run out until it stands, behind those that go first.
+func (r *flowing) advance(ctx context.Context) (*flow.Run, error) {
+	blocked, err := r.first(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var run *flow.Run
+	if !blocked && ctx.Err() == nil {
+		run, err = r.host.Drive(ctx, r.id, r.held(r.id))
+	}
+	if run == nil && (err == nil || ctx.Err() != nil) { // interrupted before it was claimed
+		var info store.Info
+		if run, info, err = r.db.Load(r.app.ctx, r.id); err == nil && info.Behind != "" {
+			run.Message = goesFirst(info.Behind)
+		}
+	}
+	if err == nil {
+		err = r.more(0)
+	}
+	return run, err
 }
 
 // told lets the session have what the run tells it: a presentation is one turn.

@@ -130,7 +130,7 @@ func (s *reader) end() error {
 		return fmt.Errorf("run %s: %w", s.id, err)
 	}
 	if info.Behind != "" {
-		run.Message = "it goes on when run " + info.Behind + " of its session has ended or waits for a person"
+		run.Message = goesFirst(info.Behind)
 	}
 	return s.finish(run, false)
 }

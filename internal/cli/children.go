@@ -21,12 +21,15 @@ type children struct {
 	res   *residence
 	flags sessionFlags
 	out   func(run string) output
+	// shares: other hosts share the work, so what this one can't do for want of
+	// a model is left to them.
+	shares bool
 
 	mu   sync.Mutex
 	open map[string]*house // by run
 
 	taken  sync.Mutex
-	others map[string]string // session that another process had, by run
+	others map[string]string // session that another process had, by run; "": this process can't carry its steps out
 }
 
 func newChildren(r *residence, flags sessionFlags, out func(string) output) (*children, error) {
@@ -75,6 +78,9 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
 		return nil, c.inUse(run, locked)
 	}
+	if usage := (usageError{}); c.shares && errors.As(err, &usage) {
+		return nil, c.unfit(run, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +100,15 @@ func (c *children) inUse(run string, l *disk.LockedError) error {
 	return &runner.InUseError{Owner: fmt.Sprintf("session %s is in use by %s", l.ID, who)}
 }
 
+// unfit notes that the steps of a run can't be carried out by this process as
+// it was started.
+func (c *children) unfit(run string, err error) error {
+	c.taken.Lock()
+	defer c.taken.Unlock()
+	c.others[run] = ""
+	return &runner.UnfitError{Why: err.Error() + ". The run goes on with a host that has what is missing."}
+}
+
 // elsewhere lists the runs whose session another process still has. One whose
 // lock can't be looked at is tried.
 func (c *children) elsewhere() []string {
@@ -108,6 +123,10 @@ func (c *children) elsewhere() []string {
 	}
 	var out []string
 	for run, id := range c.others {
+		if id == "" {
+			out = append(out, run)
+			continue
+		}
 		if owner, err := home.Holder(id); err != nil || owner == nil {
 			delete(c.others, run)
 			continue

@@ -31,7 +31,7 @@ type runCmd struct {
 	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
 	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
-	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
+	Detach    bool     `help:"Only queue the run and print its id on standard output; gamma host, or gamma run --resume ID, carries it out."`
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
@@ -73,6 +73,9 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if c.Resume == "" && c.Workflow == "" {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
+	if given := c.sessionFlags.given(); c.Detach && len(given) > 0 {
+		return usagef("%s with --detach: whoever carries the run out has its own (gamma host%s). Leave it out, or leave out --detach", strings.Join(given, ", "), c.sessionFlags.repeated())
+	}
 	catchPipe()
 	r.flags, r.res = c.sessionFlags, newResidence(a)
 	kids, err := newChildren(r.res, r.flags, func(string) output { return &sessionLines{p: r.out} })
@@ -93,6 +96,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	}
 	if c.Detach {
 		a.code = exitDone
+		r.out.queued(r.id)
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
 			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
 		return r.broken(false)
@@ -244,6 +248,9 @@ func (r *flowing) start(c *runCmd) error {
 		return err
 	}
 	if bad := (*host.InputError)(nil); !errors.As(req.Check(), &bad) && req.Check() != nil {
+		if c.Detach && req.Session == "" {
+			return usagef("%s: give --session ID, or leave out --detach", strings.TrimSuffix(req.Check().Error(), "."))
+		}
 		return usageError{req.Check()}
 	}
 	r.id, err = r.host.Start(r.app.ctx, req)

@@ -250,7 +250,7 @@ func eventText(e wire.RunEvent) string {
 	case "waiting":
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
-		return "  ⏸ parked" + detail(e.Reason) + " " + oneLine(e.Message, 300)
+		return strings.TrimRight("  ⏸ parked"+detail(e.Reason)+" "+oneLine(e.Message, 300), " ")
 	case "answer":
 		return fmt.Sprintf("  ☑ %s%s%s", orText(e.Choice, "answered"), detail(e.By), answerText(e))
 	case "notification":
@@ -271,6 +271,19 @@ func untilText(t time.Time) string {
 		return ""
 	}
 	return " until " + t.Local().Format("2006-01-02 15:04:05")
+}
+
+// queued prints the bare id of a run that is left to others, for who copies it
+// into a variable.
+func (p *runPrinter) queued(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json {
+		return // the result has it
+	}
+	if _, err := fmt.Fprintln(p.stdout, id); err != nil && p.failed == nil {
+		p.failed = err
+	}
 }
 
 // result prints the last line, or the output and the status.

@@ -95,7 +95,11 @@ func statusOf(i store.Info) string {
 	case i.Status.Ended() || i.Reason == "":
 		return string(i.Status)
 	}
-	return string(i.Status) + detail(i.Reason)
+	text := string(i.Status) + detail(i.Reason)
+	if i.Status == flow.Parked && i.Message != "" {
+		text += ": " + oneLine(i.Message, 40)
+	}
+	return text
 }
 
 type runsList struct {

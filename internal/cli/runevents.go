@@ -90,6 +90,7 @@ type runPrinter struct {
 	failed  error
 	ended   bool     // the result was printed
 	asked   string   // the decision that was shown last
+	words   string   // how the run stands, instead of its status; "": that
 	said    string   // what a step's session said to the user last
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
@@ -250,6 +251,9 @@ func eventText(e wire.RunEvent) string {
 	case "waiting":
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
+		if e.Reason == flow.ForHost && e.Message == "" {
+			return "" // how the run stands is said at its end
+		}
 		return strings.TrimRight("  ⏸ parked"+detail(e.Reason)+" "+oneLine(e.Message, 300), " ")
 	case "answer":
 		return fmt.Sprintf("  ☑ %s%s%s", orText(e.Choice, "answered"), detail(e.By), answerText(e))
@@ -330,7 +334,7 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 
 // status is how a run stands, in lines.
 func (p *runPrinter) status(r wire.RunResult) []string {
-	line := r.Status + detail(r.Reason)
+	line := orText(p.words, r.Status+detail(r.Reason))
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
 	if p.view != nil && r.Status == string(flow.Completed) {
 		line += " · " + count(p.view.steps, "step") + " · " + span10(p.view.took())

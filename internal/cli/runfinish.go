@@ -21,6 +21,10 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 		}
 		res.Output = json.RawMessage(out)
 	}
+	if yields(run) {
+		r.out.words = waitsUser
+		res.Message = r.app.question(run)
+	}
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
 	r.out.result(res, hint)
@@ -44,7 +48,7 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 		return exitError, ""
 	}
 	if r.waits.Load() {
-		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
+		return exitHuman, "The step waits for you. Answer with:\n    " + speak(r.place(), r.flags.repeated(), "")
 	}
 	if interrupted {
 		return exitInterrupt, goOn + r.flags.repeated()

@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 )
 
 // TestW38_AnOpenRunGoesFirst: a run that is started in a session whose slot
@@ -52,4 +54,17 @@ func TestW38_AnOpenRunGoesFirst(t *testing.T) {
 			t.Errorf("not both have ended:\n%s", list)
 		}
 	})
+}
+
+// TestC8_AWatcherLeavesARunThatNobodyCarriesOut: it says so and ends.
+func TestC8_AWatcherLeavesARunThatNobodyCarriesOut(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.bin = crashBin
+	p.env = append(p.env, crashpoint.QuickVariable+"=20")
+	p.ok("run", "fix-loop", "--detach")
+	r := p.run("runs", "watch", "last")
+	if r.code != 3 || !strings.Contains(r.stderr, "nobody carries the run out") || !strings.Contains(r.stderr, "run --resume "+p.history().ID) {
+		t.Errorf("%+v", r)
+	}
 }

@@ -24,11 +24,14 @@ type carrier struct {
 	poke chan struct{} // something has changed
 	work sync.WaitGroup
 
+	out output // nil: nobody is told
+
 	mu      sync.Mutex
 	runs    map[string]*carried
-	changes int   // of runs
-	closed  bool  // nothing is carried on any more
-	fault   error // a run couldn't be carried on
+	told    map[string]*known // by run
+	changes int               // of runs
+	closed  bool              // nothing is carried on any more
+	fault   error             // a run couldn't be carried on
 }
 
 // carried is one run.
@@ -40,9 +43,9 @@ type carried struct {
 }
 
 func newCarrier(a *app) *carrier {
-	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}}
+	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}, told: map[string]*known{}}
 	c.ctx, c.park = context.WithCancel(a.ctx)
-	c.res.steps.Waits = c.waits
+	c.res.steps.Waits, c.res.observe = c.waits, c.observe
 	return c
 }
 
@@ -97,7 +100,11 @@ func (c *carrier) drive(id string, r *carried) {
 		runs, err := c.res.open(c.ctx)
 		var run *flow.Run
 		if err == nil {
+			c.knows(id)
 			run, err = runs.Drive(c.ctx, id, nil)
+		}
+		if err == nil {
+			c.over(runs.Store, run)
 		}
 		if err == nil && run.Session != "" && c.ctx.Err() == nil { // before the run counts as over: the session may have a turn
 			err = c.res.deliver(c.ctx, run.Session)
@@ -142,12 +149,16 @@ func (c *carrier) results() ([]wire.SessionRun, error) {
 	defer c.mu.Unlock()
 	var out []wire.SessionRun
 	for id, r := range c.runs {
-		switch {
-		case r.moves:
-			out = append(out, wire.SessionRun{Run: id, Status: string(flow.Running), Reason: "yield"})
-		case r.run != nil:
-			out = append(out, wire.SessionRun{Run: id, Status: string(r.run.Status), Reason: r.run.Reason})
+		s := wire.SessionRun{Run: id, Status: string(flow.Running), Reason: "yield"}
+		if !r.moves && r.run == nil {
+			continue
+		} else if !r.moves {
+			s.Status, s.Reason = string(r.run.Status), r.run.Reason
 		}
+		if k := c.told[id]; k != nil {
+			s.Workflow, s.Output = k.workflow, k.output
+		}
+		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b wire.SessionRun) int { return strings.Compare(a.Run, b.Run) })
 	return out, c.fault

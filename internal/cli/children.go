@@ -24,12 +24,15 @@ type children struct {
 	res   *residence
 	flags sessionFlags
 	out   func(run string) output
+	// shares: other hosts share the work, so what this one can't do for want of
+	// a model is left to them.
+	shares bool
 
 	mu   sync.Mutex
 	runs map[string]*child // that are carried out here
 
 	taken  sync.Mutex
-	others map[string]string // session that another process had, by run
+	others map[string]string // session that another process had, by run; "": this process can't carry its steps out
 }
 
 // child is the session of one run.
@@ -156,6 +159,9 @@ func (c *children) bring(ctx context.Context, run string) (*house, error) {
 	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
 		return nil, c.inUse(run, locked)
 	}
+	if usage := (usageError{}); c.shares && errors.As(err, &usage) {
+		return nil, c.unfit(run, err)
+	}
 	return h, err
 }
 
@@ -169,6 +175,15 @@ func (c *children) inUse(run string, l *disk.LockedError) error {
 		who = fmt.Sprintf("process %d on %s", l.PID, l.Host)
 	}
 	return &runner.InUseError{Owner: fmt.Sprintf("session %s is in use by %s", l.ID, who)}
+}
+
+// unfit notes that the steps of a run can't be carried out by this process as
+// it was started.
+func (c *children) unfit(run string, err error) error {
+	c.taken.Lock()
+	defer c.taken.Unlock()
+	c.others[run] = ""
+	return &runner.UnfitError{Why: err.Error() + ". The run goes on with a host that has what is missing."}
 }
 
 // elsewhere lists the runs whose session another process still has. One whose
@@ -185,6 +200,10 @@ func (c *children) elsewhere() []string {
 	}
 	var out []string
 	for run, id := range c.others {
+		if id == "" {
+			out = append(out, run)
+			continue
+		}
 		if owner, err := home.Holder(id); err != nil || owner == nil {
 			delete(c.others, run)
 			continue

@@ -101,6 +101,7 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 		debug.SetGCPercent(garbage)
 	}
 	c.carrier = newCarrier(a)
+	c.carrier.out = out
 	l, err := c.open(a, out, prompt)
 	if err != nil {
 		return 0, errors.Join(err, c.carrier.close())
@@ -392,6 +393,7 @@ func (l *live) ended(last *session.Run) (int, error) {
 			l.out.notice(fmt.Sprintf("workflow run %s is %s%s; %s runs show %s", r.Run, r.Status, detail(r.Reason), program(), r.Run))
 		}
 	}
+	l.carrier.tells(l.carrier.hints()...)
 	l.out.result(res)
 	return code, nil
 }

@@ -189,6 +189,18 @@ func (f sessionFlags) exec(id string) *execCmd {
 	return c
 }
 
+// given lists the flags that were given.
+func (f sessionFlags) given() (out []string) {
+	for name, is := range map[string]bool{"--model": f.Model != "", "--variant": f.Variant != "", "--trust": f.Trust,
+		"--allow": len(f.Allow) > 0, "--deny": len(f.Deny) > 0, "--ask": f.Ask != "" && f.Ask != "auto"} {
+		if is {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // repeated returns the flags that whoever goes on needs too.
 func (f sessionFlags) repeated() string {
 	c := f.exec("")

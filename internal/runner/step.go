@@ -34,6 +34,7 @@ type StepExecutor interface {
 	// outcome, not another prompt.
 	// InUseError: another process has the session. The run is parked for a host
 	// with its words.
+	// UnfitError: so too, of a host that can't carry it out as it is.
 	// ErrAbsent: the session isn't here, and nothing was shown; of an assistant
 	// step, or one that was begun in its session of origin (There).
 	Step(ctx context.Context, s Step) (flow.StepOutcome, error)
@@ -50,6 +51,11 @@ type InUseError struct{ Owner string }
 func (e *InUseError) Error() string {
 	return e.Owner + "; the run goes on when that process has left it"
 }
+
+// UnfitError says why this host can't carry out a step that another one may.
+type UnfitError struct{ Why string }
+
+func (e *UnfitError) Error() string { return e.Why }
 
 // Step is one agent step.
 type Step struct {
@@ -148,10 +154,12 @@ func (w *work) agentStep() (flow.Event, error) {
 		}
 		o, err = w.settle(s, o)
 	}
-	used := (*InUseError)(nil)
+	used, unfit := (*InUseError)(nil), (*UnfitError)(nil)
 	switch {
 	case errors.As(err, &used):
 		return flow.Park{For: flow.ForHost, Message: used.Error()}, nil
+	case errors.As(err, &unfit):
+		return flow.Park{For: flow.ForHost, Message: unfit.Error()}, nil
 	case errors.Is(err, ErrAbsent) && (n.Assistant() || w.run.Open.There):
 		return flow.Unseen{Attempt: attempt}, nil
 	case err != nil:

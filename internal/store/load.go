@@ -49,7 +49,7 @@ func (s *SQLite) Load(ctx context.Context, id string) (*flow.Run, Info, error) {
 		if err := json.Unmarshal([]byte(open), r.Open); err != nil {
 			return nil, i, fmt.Errorf("run %s: open attempt: %w", id, err)
 		}
-		i.Node = r.Open.Node
+		i.Node, i.Waits = r.Open.Node, r.Open.Waits
 	}
 	for _, read := range []func(context.Context, *sql.Tx, *flow.Run) error{readNodes, readMounts, readNews} {
 		if err := read(ctx, tx, r); err != nil {
@@ -195,7 +195,7 @@ func (s *SQLite) infos(ctx context.Context, clause string, args ...any) ([]Info,
 		}
 		var a flow.Attempt
 		if open != "" && json.Unmarshal([]byte(open), &a) == nil {
-			i.Node = a.Node
+			i.Node, i.Waits = a.Node, a.Waits
 		}
 		out = append(out, i)
 		return nil

@@ -94,6 +94,7 @@ type Info struct {
 	Status                                  flow.Status
 	Reason, Message                         string
 	Node                                    string // of the open attempt
+	Waits                                   bool   // the open attempt waits for the user to speak
 	Seq                                     int64
 	Steps                                   int
 	Wake                                    int64

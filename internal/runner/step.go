@@ -173,6 +173,9 @@ func (w *work) accept(out workflow.JSON) error {
 	if len(broken) > 0 {
 		return errors.New("the submission doesn't fit: " + strings.Join(broken, "; "))
 	}
+	if err := workflow.Decodes(w.Program, n.ID, out); err != nil {
+		return fmt.Errorf("the submission doesn't fit: %w", err)
+	}
 	if !w.Graph.Has(n.ID + ".validate") {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (w *work) prompt() (string, error) {
 		return "", err
 	}
 	var s string
-	if err := json.Unmarshal(out, &s); err != nil || strings.TrimSpace(s) == "" {
+	if err := json.Unmarshal(out, &s); err != nil || flow.Blank(s) {
 		return "", errors.New("prompt: it is no text, or empty")
 	}
 	return s, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
 )
 
 // Drive carries out one run until it has ended, waits for somebody, or is
@@ -146,6 +147,9 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if c.Refused != nil {
 		return c.Refused
 	}
+	if refused := h.unfit(d, run, ev); refused != nil {
+		return refused
+	}
 	if info.LeaseUntil > now { // its holder would refuse the same, and can't say so
 		return store.ErrFenced
 	}
@@ -157,6 +161,23 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 		h.told(&c)
 	}
 	return err
+}
+
+// unfit refuses the answer of a checkpoint that its Go type can't hold, if the
+// code of the run's definition is here.
+func (h *Runs) unfit(d store.Definition, run *flow.Run, ev flow.Event) *flow.Refusal {
+	a, ok := ev.(flow.Answer)
+	if !ok || len(a.Value) == 0 || h.Find == nil {
+		return nil
+	}
+	def, err := h.Find(d)
+	if err != nil {
+		return nil // whoever has the code reads it
+	}
+	if err := workflow.Decodes(def.Program, run.Open.Node, a.Value); err != nil {
+		return &flow.Refusal{Code: "invalid", Reason: "the answer doesn't fit: " + err.Error()}
+	}
+	return nil
 }
 
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It

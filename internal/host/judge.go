@@ -1,7 +1,6 @@
 package host
 
 import (
-	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
@@ -120,7 +119,7 @@ func stopOf(a sight) string {
 		return string(a.Reason)
 	}
 	switch {
-	case strings.TrimSpace(a.Text) != "":
+	case !flow.Blank(a.Text):
 		return "ok"
 	case a.Called:
 		return "tool_only"

@@ -114,6 +114,9 @@ func (r Request) Check() error {
 	if len(broken) > 0 {
 		return &InputError{r.Definition.Graph.Name, broken}
 	}
+	if err := workflow.Decodes(r.Definition.Program, "", r.Input); err != nil {
+		return &InputError{r.Definition.Graph.Name, []string{err.Error()}}
+	}
 	return nil
 }
 

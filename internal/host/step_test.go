@@ -102,6 +102,7 @@ settled: done`)
 func TestW32_HowAnAnswerStopped(t *testing.T) {
 	for name, c := range map[string]struct{ steps, code string }{
 		"blank":      {"  - text: \" \\n\"\n", "empty"},
+		"invisible":  {"  - text: \"\\u200b\\u2060\\ufeff \\u3164\\u00a0\\ufe0f\\u200d\"\n", "empty"},
 		"length":     {"  - text: cut\n    finish: length\n", "length"},
 		"too long":   {"  - text: 123456789012345678901\n", "max_chars"},
 		"error":      {"  - error: {status: 400}\n", "error"},

@@ -127,7 +127,7 @@ func (w *work) prompt() (string, error) {
 		return "", err
 	}
 	var s string
-	if err := json.Unmarshal(out, &s); err != nil || strings.TrimSpace(s) == "" {
+	if err := json.Unmarshal(out, &s); err != nil || flow.Blank(s) {
 		return "", errors.New("prompt: it is no text, or empty")
 	}
 	return s, nil
@@ -210,6 +210,9 @@ func (w *work) accept(out workflow.JSON) error {
 	}
 	if len(broken) > 0 {
 		return errors.New("the submission doesn't fit: " + strings.Join(broken, "; "))
+	}
+	if err := workflow.Decodes(w.Program, n.ID, out); err != nil {
+		return fmt.Errorf("the submission doesn't fit: %w", err)
 	}
 	if !w.Graph.Has(n.ID + ".validate") {
 		return nil

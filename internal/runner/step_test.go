@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,44 @@ func TestW31_SubmissionsAreChecked(t *testing.T) {
 	want := "the submission doesn't fit: /n: got string, want integer | n is below 0"
 	if d.result() != `{"n":5}` || strings.Join(refused, " | ") != want {
 		t.Errorf("got %s after %q", d.result(), refused)
+	}
+}
+
+// What the schema allows and the Go type can't hold is refused while the model
+// can still correct it.
+func TestW31_SubmissionsFitTheirGoType(t *testing.T) {
+	type tree struct {
+		V    int64     `json:"v"`
+		U    uint64    `json:"u,omitempty"`
+		F    float32   `json:"f,omitempty"`
+		At   time.Time `json:"at,omitzero"`
+		Kids []any     `json:"kids,omitempty"`
+	}
+	refused := map[string]string{}
+	x := &scripted{knows: both(), step: func(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
+		for try, want := range map[string]string{
+			`{"v":1.0}`: "/v: number 1.0 can't be stored in int64: write whole numbers", `{"v":1e2}`: "/v: number 1e2 can't",
+			`{"v":9223372036854775808}`: "/v: number 9223372036854775808", `{"v":1e400}`: "/v: number 1e400",
+			`{"v":1,"u":18446744073709551616}`: "/u: number 18446744073709551616", `{"v":1,"f":1e39}`: "/f: number 1e39",
+			`{"v":1,"kids":[{"a":1e400}]}`: "number 1e400 can't be stored in float64", `{"v":1,"at":"tomorrow"}`: "tomorrow",
+		} {
+			if err := s.Accept(w.JSON(try)); err == nil || !strings.Contains(err.Error(), want) {
+				refused[try] = fmt.Sprint(err)
+			}
+		}
+		err := s.Accept(w.JSON(`{"v":9223372036854775807,"u":18446744073709551615,"at":"2026-01-02T03:04:05Z"}`))
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Output: w.JSON(`{"v":1}`)}, err
+	}}
+	for name, entry := range map[string]w.Target{
+		"plain":     w.Agent("job", ask("?"), w.Submit[tree]()),
+		"validated": w.Agent("job", ask("?"), w.Submit(w.Validate(func(*w.Ctx, tree) error { return nil }))),
+	} {
+		d := prepare(t, "", entry)
+		d.conf.Steps = x
+		d.carry()
+		if d.result() != `{"v":1}` || len(refused) > 0 {
+			t.Errorf("%s: %s; %v", name, d.result(), refused)
+		}
 	}
 }
 

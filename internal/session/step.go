@@ -220,12 +220,12 @@ func (s *State) stepLost(r *Run) {
 }
 
 // submitted notes what a workflow took as the output of an attempt that the
-// branch knows, whatever run the model did it in.
+// branch knows, whatever run the model did it in. The first one counts.
 func (s *State) submitted(tool string, b *transcript.Result) {
 	if b.Submitted == nil || tool != workflowTool || b.Outcome != transcript.OutcomeOK {
 		return
 	}
-	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && !mutant("SubmissionForgotten") {
+	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && (a.Submitted == nil || mutant("SubmittedTwice")) && !mutant("SubmissionForgotten") {
 		s.steps.change(a.Step, func(a *Attempt) { a.Submitted = b.Submitted.Output })
 	}
 }

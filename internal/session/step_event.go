@@ -172,6 +172,9 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		if mutant("SubmitInAnswerStep") {
 			return nil
 		}
+		if DecodeArgs(c.Arguments)["action"] != "submit" {
+			return refuse(c, noMessage)
+		}
 		return refuse(c, noSubmit)
 	case "message_user", "ask_user":
 		if mutant("MessageInAnswerStep") {
@@ -180,6 +183,36 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		return refuse(c, noMessage)
 	}
 	return nil
+}
+
+// submits names the attempt whose output a call hands in, "" if it hands in
+// none. A call that names no attempt means that of the run.
+func (s *State) submits(c *Call) string {
+	if c.Name != "workflow" || mutant("SubmittedTwice") {
+		return ""
+	}
+	args := DecodeArgs(c.Arguments)
+	if args["action"] != "submit" {
+		return ""
+	}
+	attempt, _ := args["attempt"].(string)
+	if attempt == "" && s.Run.Step != nil {
+		attempt = s.Run.Step.Attempt
+	}
+	return attempt
+}
+
+// submittedBefore refuses a further output of an attempt whose output was accepted:
+// the first one counts.
+func (s *State) submittedBefore(c *Call) *transcript.Result {
+	attempt := s.submits(c)
+	if attempt == "" {
+		return nil
+	}
+	if a, ok := s.steps.find(attempt); !ok || a.Submitted == nil {
+		return nil
+	}
+	return refuse(c, "the output of this step was accepted already, and can't be replaced. End your turn.")
 }
 
 // runOf reports whether the run belongs to the attempt; any does to "".

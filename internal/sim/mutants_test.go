@@ -71,6 +71,7 @@ func mutants() [][2]string {
 		{"MessageInAnswerStep", "message_user isn't refused there"},
 		{"StepTextBesideCalls", "text beside calls is taken for the step's answer"},
 		{"StepNudged", "a step is nudged"},
+		{"SubmittedTwice", "a second submission for an attempt is accepted"},
 		{"SubmissionForgotten", "an accepted submission isn't kept"},
 		{"ReplyLeavesStep", "a reply to a step's yield begins a run of its own"},
 		{"AttemptUnsaid", "a settle doesn't name its attempt"},

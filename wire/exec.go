@@ -232,7 +232,9 @@ type Result struct {
 
 // SessionRun is how a workflow run of a session stands.
 type SessionRun struct {
-	Run    string `json:"run"`
-	Status string `json:"status"` // as in RunResult
-	Reason string `json:"reason,omitempty"`
+	Run      string          `json:"run"`
+	Workflow string          `json:"workflow,omitempty"`
+	Status   string          `json:"status"` // as in RunResult
+	Reason   string          `json:"reason,omitempty"`
+	Output   json.RawMessage `json:"output,omitempty"` // of one that has completed
 }

@@ -24,9 +24,14 @@ type carrier struct {
 	poke chan struct{} // something has changed
 	work sync.WaitGroup
 
-	mu    sync.Mutex
-	runs  map[string]*carried
-	fault error // a run couldn't be carried on
+	out output // nil: nobody is told
+
+	mu      sync.Mutex
+	runs    map[string]*carried
+	told    map[string]*known // by run
+	changes int               // of runs
+	closed  bool              // nothing is carried on any more
+	fault   error             // a run couldn't be carried on
 }
 
 // carried is one run.
@@ -38,9 +43,9 @@ type carried struct {
 }
 
 func newCarrier(a *app) *carrier {
-	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}}
+	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}, told: map[string]*known{}}
 	c.ctx, c.park = context.WithCancel(a.ctx)
-	c.res.steps.Waits = c.waits
+	c.res.steps.Waits, c.res.observe = c.waits, c.observe
 	return c
 }
 
@@ -57,7 +62,9 @@ func (c *carrier) waits(run, attempt string, waiting bool) {
 	c.tell()
 }
 
+// tell says that something has changed. c.mu is held.
 func (c *carrier) tell() {
+	c.changes++
 	select {
 	case c.poke <- struct{}{}:
 	default:
@@ -68,6 +75,10 @@ func (c *carrier) tell() {
 func (c *carrier) carry(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return // whoever has the session next does
+	}
+	c.tell()
 	r := c.runs[id]
 	if r == nil {
 		r = &carried{}
@@ -89,7 +100,11 @@ func (c *carrier) drive(id string, r *carried) {
 		runs, err := c.res.open(c.ctx)
 		var run *flow.Run
 		if err == nil {
+			c.knows(id)
 			run, err = runs.Drive(c.ctx, id, nil)
+		}
+		if err == nil {
+			c.over(runs.Store, run)
 		}
 		if err == nil && run.Session != "" && c.ctx.Err() == nil { // before the run counts as over: the session may have a turn
 			err = c.res.deliver(c.ctx, run.Session)
@@ -114,16 +129,18 @@ func (c *carrier) drive(id string, r *carried) {
 
 // busy reports whether a run is carried on that doesn't wait for the user, as
 // asks says of an attempt: the session knows first whether the user has spoken.
-func (c *carrier) busy(asks func(attempt string) bool) bool {
+// As long as changes is the same, no run has begun or ended in between.
+func (c *carrier) busy(asks func(attempt string) bool) (busy bool, changes int) {
 	c.mu.Lock()
 	var waits []string
+	changes = c.changes
 	for _, r := range c.runs {
 		if r.moves {
 			waits = append(waits, r.yields)
 		}
 	}
 	c.mu.Unlock()
-	return slices.ContainsFunc(waits, func(attempt string) bool { return attempt == "" || !asks(attempt) })
+	return slices.ContainsFunc(waits, func(attempt string) bool { return attempt == "" || !asks(attempt) }), changes
 }
 
 // results says how the runs stand, and what kept one from being carried on.
@@ -132,12 +149,16 @@ func (c *carrier) results() ([]wire.SessionRun, error) {
 	defer c.mu.Unlock()
 	var out []wire.SessionRun
 	for id, r := range c.runs {
-		switch {
-		case r.moves:
-			out = append(out, wire.SessionRun{Run: id, Status: string(flow.Running), Reason: "yield"})
-		case r.run != nil:
-			out = append(out, wire.SessionRun{Run: id, Status: string(r.run.Status), Reason: r.run.Reason})
+		s := wire.SessionRun{Run: id, Status: string(flow.Running), Reason: "yield"}
+		if !r.moves && r.run == nil {
+			continue
+		} else if !r.moves {
+			s.Status, s.Reason = string(r.run.Status), r.run.Reason
 		}
+		if k := c.told[id]; k != nil {
+			s.Workflow, s.Output = k.workflow, k.output
+		}
+		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b wire.SessionRun) int { return strings.Compare(a.Run, b.Run) })
 	return out, c.fault
@@ -156,9 +177,9 @@ func (c *carrier) needsPerson() bool {
 	return false
 }
 
-// bound lists the runs of a session that haven't ended. Where there is no
-// database yet, there are none, and none is made.
-func (c *carrier) bound(session string) ([]store.Info, error) {
+// there opens the database if there is one. Where there is none yet, none is
+// made: nil.
+func (c *carrier) there() (*host.Runs, error) {
 	home, err := c.res.app.homeDir()
 	if err != nil {
 		return nil, err
@@ -169,23 +190,60 @@ func (c *carrier) bound(session string) ([]store.Info, error) {
 		}
 		return nil, err
 	}
-	runs, err := c.res.open(c.ctx)
-	if err != nil {
+	return c.res.open(c.ctx)
+}
+
+// lookForStrays finds out which steps of the session are over.
+func (c *carrier) lookForStrays(l *live) error {
+	runs, err := c.there()
+	if err == nil {
+		l.strays, err = runs.Strays(c.ctx, l.disk.ID, l.state.OpenSteps())
+	}
+	return err
+}
+
+// bound lists the runs of a session that haven't ended.
+func (c *carrier) bound(session string) ([]store.Info, error) {
+	runs, err := c.there()
+	if runs == nil || err != nil {
 		return nil, err
 	}
-	all, err := runs.Store.Runs(c.ctx, 0)
+	all, err := runs.Store.Select(c.ctx, store.Which{Open: true})
 	var out []store.Info
 	for _, i := range all {
-		if (i.Session == session || host.ChildID(i.ID) == session) && !i.Status.Ended() {
+		if i.Session == session || host.ChildID(i.ID) == session {
 			out = append(out, i)
 		}
 	}
 	return out, err
 }
 
+// untold lists what runs have for a session that it wasn't told yet.
+func (c *carrier) untold(session string) ([]store.Note, error) {
+	runs, err := c.there()
+	if runs == nil || err != nil {
+		return nil, err
+	}
+	return runs.Store.Outbox(c.ctx, session)
+}
+
+// deliver tells a session what its runs have for it.
+func (c *carrier) deliver(session string) error {
+	if err := c.res.deliver(c.ctx, session); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell()
+	return nil
+}
+
 // close parks what is carried on and closes the database. It comes before the
 // session ends, so that each run says on disk that it is parked.
 func (c *carrier) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.park()
 	c.work.Wait()
 	return c.res.close()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,7 +26,7 @@ type hostCmd struct {
 func (hostCmd) Help() string {
 	return `Carries out queued workflow runs and fires timers, until it is interrupted. A run that is carried out then is parked, and any host goes on with it. Several hosts share the work.
 
-Steps for a model that submit their output are carried out in sessions that the host makes, one a run. A step whose answer is for a user waits, parked, until its session is there.
+Steps for a model that submit their output are carried out in sessions that the host makes, one a run. A step whose answer is for a user waits, parked, until its session is there. A host without a model parks the runs that need one: another host, or this one when it is started again, goes on with them.
 
 Example:
   gamma run echo "What is a monad?" --detach
@@ -48,7 +49,11 @@ func (c *hostCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	res.observe, res.trouble, res.left = p.changed, p.trouble, kids.left
+	kids.shares = true
+	if err := c.equipped(a); err != nil {
+		return err
+	}
+	res.observe, res.trouble, res.carries = p.changed, p.trouble, kids.carries
 	runs, err := res.open(a.ctx)
 	if err != nil {
 		return err
@@ -56,6 +61,26 @@ func (c *hostCmd) Run(a *app) error {
 	p.db = runs.Store
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
 	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
+}
+
+// equipped says at once if there is no model, since runs that need none are
+// carried out all the same. One that is named must be usable.
+func (c *hostCmd) equipped(a *app) error {
+	home, err := a.home()
+	if err != nil {
+		return err
+	}
+	conf, err := loadConfig(home.Dir(), a.env("HOME"))
+	if err != nil {
+		return usageError{err}
+	}
+	if _, err := a.chooseModel(c.Model, "", conf); err != nil && c.Model != "" {
+		return err
+	} else if err != nil {
+		a.notice("%v", err)
+		a.notice("without a model, runs with steps for one are parked for another host")
+	}
+	return nil
 }
 
 // hostPrinter prints what becomes of runs.
@@ -108,7 +133,7 @@ func (p *hostPrinter) next(info store.Info, r *flow.Run) string {
 	if err != nil {
 		return ""
 	}
-	return (&flowing{id: info.ID, graph: g}).answerHint(r)
+	return strings.Join(answerHint(g, r), "\n")
 }
 
 func (p *hostPrinter) trouble(id string, err error) {

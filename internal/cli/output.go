@@ -24,7 +24,8 @@ type output interface {
 	goOn(command string) // what to type to go on with the session
 	event(wire.Event)
 	notice(text string)
-	problem(err error) // the line "gamma: …" of a command that failed
+	ofRun(lines []string) // what a workflow run of the session does, for people
+	problem(err error)    // the line "gamma: …" of a command that failed
 	result(wire.Result)
 	failed(err error, code int)      // the command ends with this error
 	broken() <-chan struct{}         // closed when it makes no sense to go on printing
@@ -75,6 +76,7 @@ func (o *jsonOutput) redact(mark string) {
 func (o *jsonOutput) session(s wire.Session)  { o.opened = s.Session; o.line(s) }
 func (o *jsonOutput) goOn(string)             {}
 func (o *jsonOutput) notice(text string)      { fmt.Fprintln(o.err, problemText(text)) }
+func (o *jsonOutput) ofRun([]string)          {}
 func (o *jsonOutput) problem(err error)       { o.notice(err.Error()) }
 func (o *jsonOutput) result(r wire.Result)    { o.ended = true; o.line(r) }
 func (o *jsonOutput) broken() <-chan struct{} { return o.out.q.broken }
@@ -276,6 +278,14 @@ func (o *textOutput) notice(text string) {
 	o.quote(yellow, "! ", text)
 }
 
+func (o *textOutput) ofRun(lines []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range lines {
+		o.line("", fit(o.hide.text(l), o.width))
+	}
+}
+
 // problem isn't wrapped: it is one line, for whoever looks for it.
 func (o *textOutput) problem(err error) {
 	o.mu.Lock()
@@ -469,6 +479,9 @@ func argLine(raw json.RawMessage, width int) string {
 		width = 100
 	}
 	m := session.DecodeArgs(string(raw))
+	if name, ok := m["workflow"].(string); ok && m["action"] == "start" {
+		return firstLine("start "+name, width-1)
+	}
 	for _, key := range []string{"command", "path", "name", "action", "message"} {
 		if v, ok := m[key].(string); ok {
 			return firstLine(v, width-1)

@@ -31,7 +31,7 @@ type runCmd struct {
 	Task      []string `arg:"" optional:"" help:"The input's task, in words: the same as --input '{\"task\": \"…\"}'. '-' reads it from standard input."`
 	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
-	Detach    bool     `help:"Only queue the run and print its id; gamma host, or gamma run --resume ID, carries it out."`
+	Detach    bool     `help:"Only queue the run and print its id on standard output; gamma host, or gamma run --resume ID, carries it out."`
 	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
@@ -73,13 +73,16 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if c.Resume == "" && c.Workflow == "" {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}
+	if given := c.sessionFlags.given(); c.Detach && len(given) > 0 {
+		return usagef("%s with --detach: whoever carries the run out has its own (gamma host%s). Leave it out, or leave out --detach", strings.Join(given, ", "), c.sessionFlags.repeated())
+	}
 	catchPipe()
 	r.flags, r.res = c.sessionFlags, newResidence(a)
 	kids, err := newChildren(r.res, r.flags, func(string) output { return &sessionLines{p: r.out} })
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.left, r.res.steps.Waits = r.observe, kids.left, r.asks
+	r.res.observe, r.res.carries, r.res.steps.Waits = r.observe, kids.carries, r.asks
 	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	if r.host, err = r.res.open(a.ctx); err != nil {
 		return err
@@ -93,6 +96,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	}
 	if c.Detach {
 		a.code = exitDone
+		r.out.queued(r.id)
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
 			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
 		return r.broken(false)
@@ -245,6 +249,9 @@ func (r *flowing) start(c *runCmd) error {
 		return err
 	}
 	if bad := (*host.InputError)(nil); !errors.As(req.Check(), &bad) && req.Check() != nil {
+		if c.Detach && req.Session == "" {
+			return usagef("%s: give --session ID, or leave out --detach", strings.TrimSuffix(req.Check().Error(), "."))
+		}
 		return usageError{req.Check()}
 	}
 	r.id, err = r.host.Start(r.app.ctx, req)
@@ -388,15 +395,7 @@ func (r *flowing) drive(ctx context.Context) error {
 	r.ctx = ctx
 	defer r.stop()
 	for {
-		run, err := r.host.Drive(ctx, r.id, func(holder string, until time.Time) {
-			r.out.notice("process %s carries the run out; waiting until it lets go of it (its claim lasts until %s, unless it is renewed)", host.PID(holder), until.Local().Format("15:04:05"))
-		})
-		if err != nil && ctx.Err() != nil { // interrupted before it was claimed
-			run, _, err = r.db.Load(r.app.ctx, r.id)
-		}
-		if err == nil {
-			err = r.more(0)
-		}
+		run, err := r.advance(ctx)
 		if err != nil {
 			return err
 		}
@@ -417,6 +416,28 @@ func (r *flowing) drive(ctx context.Context) error {
 		}
 		return r.finish(run, interrupted)
 	}
+}
+
+// advance carries the run out until it stands, behind those that go first.
+func (r *flowing) advance(ctx context.Context) (*flow.Run, error) {
+	blocked, err := r.first(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var run *flow.Run
+	if !blocked && ctx.Err() == nil {
+		run, err = r.host.Drive(ctx, r.id, r.held(r.id))
+	}
+	if run == nil && (err == nil || ctx.Err() != nil) { // interrupted before it was claimed
+		var info store.Info
+		if run, info, err = r.db.Load(r.app.ctx, r.id); err == nil && info.Behind != "" {
+			run.Message = goesFirst(info.Behind)
+		}
+	}
+	if err == nil {
+		err = r.more(0)
+	}
+	return run, err
 }
 
 // told lets the session have what the run tells it: a presentation is one turn.

@@ -91,6 +91,7 @@ type runPrinter struct {
 	ended   bool   // the result was printed
 	over    bool   // the run had ended before this process came
 	asked   string // the decision that was shown last
+	words   string // how the run stands, instead of its status; "": that
 	said    string // what a step's session said to the user last
 	calls   []openCall
 	view    *runView // nil: no terminal that could take lines back
@@ -255,7 +256,10 @@ func eventText(e wire.RunEvent) string {
 	case "waiting":
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
-		return "  ⏸ parked" + detail(e.Reason) + " " + oneLine(e.Message, 300)
+		if e.Reason == flow.ForHost && e.Message == "" {
+			return "" // how the run stands is said at its end
+		}
+		return strings.TrimRight("  ⏸ parked"+detail(e.Reason)+" "+oneLine(e.Message, 300), " ")
 	case "answer":
 		return fmt.Sprintf("  ☑ %s%s%s", orText(e.Choice, "answered"), detail(e.By), answerText(e))
 	case "notification":
@@ -292,6 +296,19 @@ func untilText(t time.Time) string {
 		return ""
 	}
 	return " until " + t.Local().Format("2006-01-02 15:04:05")
+}
+
+// queued prints the bare id of a run that is left to others, for who copies it
+// into a variable.
+func (p *runPrinter) queued(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.json {
+		return // the result has it
+	}
+	if _, err := fmt.Fprintln(p.stdout, id); err != nil && p.failed == nil {
+		p.failed = err
+	}
 }
 
 // result prints the last line, or the output and the status.
@@ -340,6 +357,9 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 func (p *runPrinter) status(r wire.RunResult) []string {
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
 	line := endedText(r.Status, r.Reason, first)
+	if p.words != "" {
+		line = endedText(p.words, "", first)
+	}
 	if p.over {
 		line += " · it had ended before; nothing was done"
 	} else if p.view != nil && r.Status == string(flow.Completed) {

@@ -9,6 +9,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/wire"
+	"github.com/gamma-harness/gamma/workflow"
 )
 
 // finish prints the result and sets the exit code.
@@ -20,6 +21,10 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 			return fmt.Errorf("run %s: output: %w", r.id, err)
 		}
 		res.Output = json.RawMessage(out)
+	}
+	if yields(run) {
+		r.out.words = waitsUser
+		res.Message = r.app.question(run)
 	}
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
@@ -44,29 +49,29 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 		return exitError, ""
 	}
 	if r.waits.Load() {
-		return exitHuman, "The step waits for you. Answer with:\n    " + program() + " exec --resume " + r.place() + r.flags.repeated() + " \"…\""
+		return exitHuman, "The step waits for you. Answer with:\n    " + speak(r.place(), r.flags.repeated(), "")
 	}
 	if interrupted {
 		return exitInterrupt, goOn + r.flags.repeated()
 	}
 	if run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "" {
-		return exitHuman, r.answerHint(run)
+		return exitHuman, strings.Join(answerHint(r.graph, run), "\n")
 	}
 	return exitHuman, goOn
 }
 
 // answerHint says how to answer what a run waits for.
-func (r *flowing) answerHint(run *flow.Run) string {
-	n := r.graph.Node(run.Open.Node)
+func answerHint(g *workflow.Graph, run *flow.Run) []string {
+	n := g.Node(run.Open.Node)
 	if n == nil {
-		return "Answer it with the gamma that began the run."
+		return []string{"Answer it with the gamma that began the run."}
 	}
 	if n.HumanDecision == nil {
-		return "Answer with:\n    " + program() + " runs answer " + r.id + " --json " + quoted(formOf(n).example)
+		return []string{"Answer with:", "    " + program() + " runs answer " + run.ID + " --json " + quoted(formOf(n).example)}
 	}
 	var keys []string
 	for _, c := range n.HumanDecision.Choices {
 		keys = append(keys, c.Key)
 	}
-	return "Answer with:\n    " + program() + " runs answer " + r.id + " --choice " + strings.Join(keys, "|")
+	return []string{"Answer with:", "    " + program() + " runs answer " + run.ID + " --choice " + strings.Join(keys, "|")}
 }

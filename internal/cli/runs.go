@@ -86,6 +86,8 @@ func (a *app) named(text string, f func(*host.Runs, string) error) func(*host.Ru
 func statusOf(i store.Info) string {
 	now := time.Now().UnixMilli()
 	switch {
+	case i.Waits && !i.Status.Ended():
+		return waitsUser
 	case i.Status == flow.Queued && i.LeaseUntil > now:
 		return "starting"
 	case i.Status == flow.Running && i.LeaseUntil <= now:
@@ -95,7 +97,11 @@ func statusOf(i store.Info) string {
 	case i.Status.Ended() || i.Reason == "":
 		return string(i.Status)
 	}
-	return string(i.Status) + detail(i.Reason)
+	text := string(i.Status) + detail(i.Reason)
+	if i.Status == flow.Parked && i.Message != "" {
+		text += ": " + oneLine(i.Message, 40)
+	}
+	return text
 }
 
 type runsList struct {
@@ -156,12 +162,13 @@ type runLine struct {
 	Wake      time.Time `json:"wake,omitzero"`
 	Behind    string    `json:"behind,omitempty"` // of a queued run: the run that has its session
 	Live      bool      `json:"live"`             // a process carries it out
+	Waits     bool      `json:"waits,omitempty"`  // its step waits for the user's words
 }
 
 func infoLine(i store.Info) runLine {
 	l := runLine{Run: i.ID, Workflow: i.Workflow, Title: i.Title, Status: string(i.Status), Reason: i.Reason, Message: i.Message, Node: i.Node,
 		Steps: i.Steps, Session: i.Session, Workspace: i.Workspace, Created: time.UnixMilli(i.Created).UTC(),
-		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli(), Behind: i.Behind}
+		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli(), Behind: i.Behind, Waits: i.Waits && !i.Status.Ended()}
 	if i.Wake > 0 {
 		l.Wake = time.UnixMilli(i.Wake).UTC()
 	}

@@ -17,6 +17,7 @@ func (unseen) redact(string)             {}
 func (unseen) goOn(string)               {}
 func (unseen) event(wire.Event)          {}
 func (unseen) notice(string)             {}
+func (unseen) ofRun([]string)            {}
 func (unseen) problem(error)             {}
 func (unseen) result(wire.Result)        {}
 func (unseen) failed(error, int)         {}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
+	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/store"
 	"github.com/gamma-harness/gamma/wire"
 )
 
@@ -43,7 +46,7 @@ type runsWatch struct {
 
 // Help is the long help.
 func (runsWatch) Help() string {
-	return `Follows a run that another process carries out, from its beginning, until it has ended or waits for a person.
+	return `Follows a run that another process carries out, from its beginning, until it has ended, waits for a person, or nobody carries it out for ten seconds.
 
 Example:
   gamma runs watch last`
@@ -89,7 +92,10 @@ func (c *runsWatch) Run(a *app) error {
 const watchEvery = 200 * time.Millisecond
 
 // reader is a run that is read, not carried out.
-type reader struct{ flowing }
+type reader struct {
+	flowing
+	alone time.Time // since when nobody carries the run out, as far as was seen
+}
 
 // reading begins to read a run.
 func (a *app) reading(h *host.Runs, id string, asJSON bool) (*reader, error) {
@@ -120,8 +126,40 @@ func (s *reader) over() (bool, error) {
 	if info.Seq > s.seq {
 		return false, nil
 	}
-	return run.Stands(time.Now().UnixMilli(), true), nil
+	now := time.Now()
+	if run.Stands(now.UnixMilli(), true) || yields(run) && info.LeaseUntil <= now.UnixMilli() {
+		return true, nil
+	}
+	return s.left(run, info, now)
 }
+
+// left reports whether nobody has carried the run out for a while, though
+// somebody could; a run that goes first stands for those behind it.
+func (s *reader) left(run *flow.Run, info store.Info, now time.Time) (bool, error) {
+	if info.Behind != "" {
+		var err error
+		if run, info, err = s.db.Load(s.app.ctx, info.Behind); err != nil {
+			return false, err
+		}
+	}
+	if info.LeaseUntil > now.UnixMilli() || run.Status == flow.Waiting && (run.Wake == 0 || now.UnixMilli() < run.Wake) {
+		s.alone = time.Time{}
+		return false, nil
+	}
+	if s.alone.IsZero() {
+		s.alone = now
+		s.out.says("nobody carries the run out; waiting a moment for somebody")
+	}
+	if now.Sub(s.alone) < crashpoint.Quick(aloneFor) {
+		return false, nil
+	}
+	s.out.notice("nobody carries the run out")
+	return true, nil
+}
+
+// aloneFor is how long a watcher waits for somebody to carry the run out: a
+// host that starts, or has just ended another run, takes it up sooner.
+const aloneFor = 10 * time.Second
 
 // end prints how the run stands.
 func (s *reader) end() error {
@@ -129,8 +167,13 @@ func (s *reader) end() error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.id, err)
 	}
+	if yields(run) && info.LeaseUntil <= time.Now().UnixMilli() {
+		id := stepSession(run)
+		s.askedIn.Store(&id)
+		s.waits.Store(true)
+	}
 	if info.Behind != "" {
-		run.Message = "it goes on when run " + info.Behind + " of its session has ended or waits for a person"
+		run.Message = goesFirst(info.Behind)
 	}
 	return s.finish(run, false)
 }

@@ -72,7 +72,13 @@ func (c *runsCancel) Run(a *app) error {
 // steer brings an event to a run and says how that stands then.
 func (a *app) steer(text, done string, ev func() flow.Event) error {
 	return a.onRun(text, func(h *host.Runs, id string) error {
-		if err := h.Send(a.ctx, id, ev()); err != nil {
+		given := ev()
+		if err := h.Send(a.ctx, id, given); err != nil {
+			if _, resumes := given.(flow.Resume); resumes {
+				if run, _, err := h.Store.Load(a.ctx, id); err == nil && yields(run) {
+					return yieldError(run, "")
+				}
+			}
 			return refusal(err)
 		}
 		_, info, err := h.Store.Load(a.ctx, id)
@@ -114,10 +120,11 @@ Examples:
 
 // Run answers a run.
 func (c *runsAnswer) Run(a *app) error {
-	if (c.Choice == "") == (c.JSON == "") {
+	alone := c.Text != "" && c.Choice == "" && c.JSON == ""
+	if (c.Choice == "") == (c.JSON == "") && !alone {
 		return usagef("give --choice C (with --text T if it asks for one), or --json J")
 	}
-	if c.Text != "" && c.Choice == "" {
+	if c.Text != "" && c.JSON != "" {
 		return usagef("--text goes with --choice")
 	}
 	value := workflow.JSON(c.JSON)
@@ -138,6 +145,12 @@ func (c *runsAnswer) Run(a *app) error {
 		run, _, err := h.Store.Load(a.ctx, id)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
+		}
+		if err := yieldError(run, c.Text); err != nil {
+			return usageError{err}
+		}
+		if alone {
+			return usagef("give --choice C (with --text T if it asks for one), or --json J")
 		}
 		ans := flow.Answer{Choice: c.Choice, Text: c.Text, Value: value, By: a.person(), Key: c.Key}
 		if ans.Decision, err = decisionOf(a, h.Store, run, c.Key); err != nil {
@@ -161,25 +174,11 @@ func decisionOf(a *app, db store.Store, run *flow.Run, key string) (string, erro
 	if run.Open != nil && run.Open.Decision != "" {
 		return run.Open.Decision, nil
 	}
-	log, err := db.Log(a.ctx, run.ID, 0, 0)
-	if err != nil {
-		return "", err
-	}
-	newest := ""
-	for _, e := range log {
-		for _, f := range e.Facts {
-			if f.Kind == flow.KindAnswered {
-				newest = f.Decision
-				if f.Key == key {
-					return newest, nil
-				}
-			}
-		}
-	}
-	if newest == "" {
+	id, err := db.Answered(a.ctx, run.ID, key)
+	if errors.Is(err, store.ErrNotFound) {
 		return "", fmt.Errorf("run %s isn't waiting for an answer: it is %s", run.ID, run.Status)
 	}
-	return newest, nil
+	return id, err
 }
 
 type runsExport struct {

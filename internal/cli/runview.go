@@ -33,6 +33,7 @@ type runView struct {
 	news   []wire.RunEvent
 	calls  []openCall // of the run's session
 	note   string     // what there is to say instead of how to stop
+	first  string     // the run of the session that goes before this one; "": none
 }
 
 func newRunView(color bool) *runView {
@@ -195,6 +196,9 @@ func (v *runView) now(at time.Time, width, height int) []string {
 	for _, n := range news {
 		out = append(out, v.newsRow(n, at, label, width))
 	}
+	if v.began.IsZero() { // nothing has happened, so no clock runs
+		return append(out, v.row(width, span{dim, "    " + v.note}))
+	}
 	step := fmt.Sprintf("    step %d", max(v.steps, 1))
 	if most := v.graph.MaxSteps; most > 0 && v.steps*2 > most {
 		step += fmt.Sprintf(" of at most %d", most)
@@ -210,6 +214,8 @@ func (v *runView) here(at time.Time, width int) string {
 		clock = " (" + v.wait.Until.Local().Format("15:04:05") + ")"
 	}
 	switch {
+	case v.first != "":
+		return v.row(width, span{cyan, "  " + spinner(at) + " "}, span{dim, "behind run " + v.first + " of its session"})
 	case v.wait.Reason == flow.ForRetry:
 		text := fmt.Sprintf("again in %s%s", span10(max(left, 0)), clock)
 		if n := v.nodeOf(v.wait.Node); n != nil && n.Retry != nil {

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// known is what is told of a run besides how it stands.
+type known struct {
+	workflow string
+	graph    *workflow.Graph
+	output   json.RawMessage // of one that has completed
+	asked    string          // the decision that was shown
+}
+
+// tells prints lines of a run for people.
+func (c *carrier) tells(lines ...string) {
+	if c.out != nil && len(lines) > 0 {
+		c.out.ofRun(lines)
+	}
+}
+
+// knows returns what is known of a run. The first time it says that the run is
+// carried on here.
+func (c *carrier) knows(id string) *known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.told[id]; k != nil {
+		return k
+	}
+	k := &known{graph: &workflow.Graph{}}
+	c.told[id] = k
+	ctx := c.res.app.ctx
+	runs, err := c.res.open(ctx)
+	if err == nil {
+		var info store.Info
+		if _, info, err = runs.Store.Load(ctx, id); err == nil {
+			k.workflow = info.Workflow
+			k.graph, err = graphOfRun(ctx, runs.Store, info)
+		}
+	}
+	if err != nil { // carrying it on tells
+		return k
+	}
+	c.tells("▶ workflow " + single(k.workflow) + " · run " + id)
+	return k
+}
+
+// observe tells what a step of a run has led to, a line a node, and what a run
+// asks.
+func (c *carrier) observe(id string, _ *flow.Run, commit *flow.Commit) {
+	k := c.knows(id)
+	e := store.Event{Seq: commit.Next.Seq, At: time.Now().UnixMilli(), Facts: commit.Facts, Output: commit.Output}
+	for _, w := range runEvents(k.graph, id, e, commit.Request) {
+		switch w.Type {
+		case "node_started", "update":
+			continue
+		case "decision":
+			c.mu.Lock()
+			k.asked = w.Decision
+			c.mu.Unlock()
+		}
+		c.tells(eventLines(w)...)
+	}
+}
+
+// over tells the end of a run that has completed; ended says it of the others.
+func (c *carrier) over(store store.Store, run *flow.Run) {
+	k := c.knows(run.ID)
+	if run.Status != flow.Completed {
+		return
+	}
+	out, err := store.Output(c.res.app.ctx, run.ID, run.Nodes[run.Result].Seq)
+	if err != nil { // it has none, or it is told by runs show
+		out = nil
+	}
+	c.mu.Lock()
+	k.output = json.RawMessage(out)
+	c.mu.Unlock()
+	c.tells(single(fmt.Sprintf("✓ workflow %s completed: %s", k.workflow, oneLine(dataText(k.output), 300))))
+}
+
+// hints says how to answer the runs that wait for a decision, with the question
+// unless it was shown here.
+func (c *carrier) hints() (lines []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, r := range c.runs {
+		if r.run == nil || r.run.Status != flow.Waiting || r.run.Open == nil || r.run.Open.Decision == "" || c.told[id] == nil {
+			continue
+		}
+		k := c.told[id]
+		if k.asked != r.run.Open.Decision {
+			k.asked = r.run.Open.Decision
+			lines = append(lines, c.asks(k, r.run)...)
+		}
+		lines = append(lines, answerHint(k.graph, r.run)...)
+	}
+	return lines
+}
+
+// asks is the question of a run, in lines.
+func (c *carrier) asks(k *known, run *flow.Run) []string {
+	ctx := c.res.app.ctx
+	runs, err := c.res.open(ctx)
+	if err != nil {
+		return nil
+	}
+	d, err := runs.Store.Decision(ctx, run.Open.Decision)
+	if err != nil {
+		return nil
+	}
+	q, err := questionOf(json.RawMessage(d.Request), choicesOf(k.graph.Node(run.Open.Node)), time.Time{})
+	if err != nil {
+		return nil
+	}
+	return q.plain()
+}

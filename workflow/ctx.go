@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -151,7 +152,75 @@ func short(b []byte) string {
 // program is the code of a definition that was written in Go.
 type program struct {
 	calls  map[string]callback
-	mounts map[string]Program // by the include's id
+	types  map[string]func(JSON) error // by node, "" for the input: whether a value can be read as its type
+	mounts map[string]Program          // by the include's id
+}
+
+// Decode implements Decoder.
+func (p *program) Decode(node string, value JSON) (err error) {
+	f, known := p.types[node]
+	if !known {
+		mount, rest, inside := strings.Cut(node, "/")
+		if child, ok := p.mounts[mount].(Decoder); inside && ok {
+			return child.Decode(rest, value)
+		}
+		return nil
+	}
+	if f == nil {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it can't be read: panic: %v", r)
+		}
+	}()
+	return f(value)
+}
+
+// Decodes says why a value from outside can't be read as the type of a node's
+// output (node "": of the input), nil if it can, or if the program doesn't know
+// types. JSON Schema allows values that a Go type can't hold: 1.0 is an integer
+// to it, and numbers have no bounds.
+func Decodes(p Program, node string, value JSON) error {
+	if d, ok := p.(Decoder); ok {
+		return d.Decode(node, value)
+	}
+	return nil
+}
+
+// keeps reads a value as a T and proves that it is the same when it is stored.
+func keeps[T any](value JSON) error {
+	if err := decodes[T](value); err != nil {
+		return err
+	}
+	var v T
+	if err := json.Unmarshal(value, &v); err != nil {
+		return err
+	}
+	_, err := stored(v)
+	return err
+}
+
+// decodes reads a value as a T, the way the callbacks that read it do.
+func decodes[T any](value JSON) error {
+	var v T
+	err := json.Unmarshal(value, &v)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		where := ""
+		if wrong.Field != "" {
+			where = "/" + strings.ReplaceAll(wrong.Field, ".", "/") + ": "
+		}
+		what := fmt.Sprintf("%s%s can't be stored in %s", where, short([]byte(wrong.Value)), wrong.Type)
+		if strings.HasPrefix(wrong.Value, "number") {
+			what += ": write whole numbers without point and exponent, and stay in its range"
+		}
+		return errors.New(what)
+	case err != nil:
+		return fmt.Errorf("it can't be read as %T: %w", v, err)
+	}
+	return nil
 }
 
 // Call answers a callback. A panic in it is an error of the node.

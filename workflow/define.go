@@ -36,6 +36,7 @@ func Define[In any](name string, in *InputOf[In], entry Target, parts ...Part) (
 		}
 	}
 	j.calls["input"] = inputCall(in)
+	j.decode = decodes[In]
 	if s := j.take(entry, "", "entry"); s != nil {
 		j.graph.Start = s.node.ID
 	}
@@ -85,7 +86,7 @@ func (j *joined) checkName(name string) {
 
 // finish checks the whole, flattens what is included, and makes the definition.
 func (j *joined) finish() *Definition {
-	p := &program{calls: map[string]callback{}, mounts: map[string]Program{}}
+	p := &program{calls: map[string]callback{}, types: map[string]func(JSON) error{"": j.decode}, mounts: map[string]Program{}}
 	j.checkExits()
 	for _, s := range j.nodes {
 		id := s.node.ID
@@ -95,6 +96,7 @@ func (j *joined) finish() *Definition {
 		j.problems = append(j.problems, s.problems...)
 		j.checkNode(s)
 		j.graph.Nodes = append(j.graph.Nodes, s.node)
+		p.types[id] = s.decode
 		for field, f := range s.calls {
 			j.addCall(p, id+"."+field, f)
 		}

@@ -21,6 +21,7 @@ type joined struct {
 	byID     map[string]*spec
 	exits    []*exitSpec
 	calls    map[string]callback // of the definition
+	decode   func(JSON) error    // of the input
 	revision string
 	problems []Problem
 }

@@ -35,6 +35,13 @@ type Program interface {
 	Call(ctx context.Context, name string, v View, arg JSON) (JSON, error)
 }
 
+// Decoder is a Program that knows the types of its nodes' outputs, and of its
+// input (node ""). Decode says why a value can't be one; of a node that it
+// doesn't know it says nothing. It has no effects.
+type Decoder interface {
+	Decode(node string, value JSON) error
+}
+
 // View is what a callback sees of its run: nodes by their local names.
 type View struct {
 	Input JSON

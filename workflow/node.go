@@ -11,6 +11,7 @@ type spec struct {
 	node     Node
 	calls    map[string]callback // by field
 	schema   JSON                // of the output, nil if it isn't known
+	decode   func(JSON) error    // into the type of the output, nil if it isn't known
 	choices  []string            // of decisions: every one needs a lane
 	include  *included
 	problems []Problem
@@ -141,6 +142,7 @@ func newSpec(id, nodeType string, opts []NodeOption) *spec {
 func newNode[Out any](id, nodeType string, opts []NodeOption) *NodeOf[Out] {
 	s := newSpec(id, nodeType, opts)
 	s.schema = schemaOf[Out](s, "output")
+	s.decode = keeps[Out]
 	return &NodeOf[Out]{s}
 }
 

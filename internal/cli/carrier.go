@@ -26,10 +26,12 @@ type carrier struct {
 
 	out output // nil: nobody is told
 
-	mu    sync.Mutex
-	runs  map[string]*carried
-	told  map[string]*known // by run
-	fault error             // a run couldn't be carried on
+	mu      sync.Mutex
+	runs    map[string]*carried
+	told    map[string]*known // by run
+	changes int               // of runs
+	closed  bool              // nothing is carried on any more
+	fault   error             // a run couldn't be carried on
 }
 
 // carried is one run.
@@ -60,7 +62,9 @@ func (c *carrier) waits(run, attempt string, waiting bool) {
 	c.tell()
 }
 
+// tell says that something has changed. c.mu is held.
 func (c *carrier) tell() {
+	c.changes++
 	select {
 	case c.poke <- struct{}{}:
 	default:
@@ -71,6 +75,10 @@ func (c *carrier) tell() {
 func (c *carrier) carry(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return // whoever has the session next does
+	}
+	c.tell()
 	r := c.runs[id]
 	if r == nil {
 		r = &carried{}
@@ -121,16 +129,18 @@ func (c *carrier) drive(id string, r *carried) {
 
 // busy reports whether a run is carried on that doesn't wait for the user, as
 // asks says of an attempt: the session knows first whether the user has spoken.
-func (c *carrier) busy(asks func(attempt string) bool) bool {
+// As long as changes is the same, no run has begun or ended in between.
+func (c *carrier) busy(asks func(attempt string) bool) (busy bool, changes int) {
 	c.mu.Lock()
 	var waits []string
+	changes = c.changes
 	for _, r := range c.runs {
 		if r.moves {
 			waits = append(waits, r.yields)
 		}
 	}
 	c.mu.Unlock()
-	return slices.ContainsFunc(waits, func(attempt string) bool { return attempt == "" || !asks(attempt) })
+	return slices.ContainsFunc(waits, func(attempt string) bool { return attempt == "" || !asks(attempt) }), changes
 }
 
 // results says how the runs stand, and what kept one from being carried on.
@@ -167,9 +177,9 @@ func (c *carrier) needsPerson() bool {
 	return false
 }
 
-// bound lists the runs of a session that haven't ended. Where there is no
-// database yet, there are none, and none is made.
-func (c *carrier) bound(session string) ([]store.Info, error) {
+// there opens the database if there is one. Where there is none yet, none is
+// made: nil.
+func (c *carrier) there() (*host.Runs, error) {
 	home, err := c.res.app.homeDir()
 	if err != nil {
 		return nil, err
@@ -180,23 +190,60 @@ func (c *carrier) bound(session string) ([]store.Info, error) {
 		}
 		return nil, err
 	}
-	runs, err := c.res.open(c.ctx)
-	if err != nil {
+	return c.res.open(c.ctx)
+}
+
+// lookForStrays finds out which steps of the session are over.
+func (c *carrier) lookForStrays(l *live) error {
+	runs, err := c.there()
+	if err == nil {
+		l.strays, err = runs.Strays(c.ctx, l.disk.ID, l.state.OpenSteps())
+	}
+	return err
+}
+
+// bound lists the runs of a session that haven't ended.
+func (c *carrier) bound(session string) ([]store.Info, error) {
+	runs, err := c.there()
+	if runs == nil || err != nil {
 		return nil, err
 	}
-	all, err := runs.Store.Runs(c.ctx, 0)
+	all, err := runs.Store.Select(c.ctx, store.Which{Open: true})
 	var out []store.Info
 	for _, i := range all {
-		if (i.Session == session || host.ChildID(i.ID) == session) && !i.Status.Ended() {
+		if i.Session == session || host.ChildID(i.ID) == session {
 			out = append(out, i)
 		}
 	}
 	return out, err
 }
 
+// untold lists what runs have for a session that it wasn't told yet.
+func (c *carrier) untold(session string) ([]store.Note, error) {
+	runs, err := c.there()
+	if runs == nil || err != nil {
+		return nil, err
+	}
+	return runs.Store.Outbox(c.ctx, session)
+}
+
+// deliver tells a session what its runs have for it.
+func (c *carrier) deliver(session string) error {
+	if err := c.res.deliver(c.ctx, session); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tell()
+	return nil
+}
+
 // close parks what is carried on and closes the database. It comes before the
 // session ends, so that each run says on disk that it is parked.
 func (c *carrier) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.park()
 	c.work.Wait()
 	return c.res.close()

@@ -16,7 +16,10 @@ import (
 
 // children are the sessions in which submit steps are carried out whose run has
 // no session here: one a run, with an id that follows from the run's, so that
-// whoever goes on finds it. It is safe for concurrent use.
+// whoever goes on finds it. A session is opened when the first step asks for it,
+// and ends when nobody here carries the run out any more. One that takes its
+// time to open keeps its own run waiting and no other. It is safe for concurrent
+// use.
 type children struct {
 	res   *residence
 	flags sessionFlags
@@ -26,26 +29,104 @@ type children struct {
 	shares bool
 
 	mu   sync.Mutex
-	open map[string]*house // by run
+	runs map[string]*child // that are carried out here
 
 	taken  sync.Mutex
 	others map[string]string // session that another process had, by run; "": this process can't carry its steps out
 }
 
-func newChildren(r *residence, flags sessionFlags, out func(string) output) (*children, error) {
+// child is the session of one run.
+type child struct {
+	carried int      // times: a claim may be lost to this process itself
+	opening *doorway // nil: nobody has asked for it, or it couldn't be opened
+}
+
+// doorway is a session that is being opened, or is open.
+type doorway struct {
+	done  chan struct{} // closed when house or err is set
+	house *house
+	err   error
+}
+
+// errNotCarried: a step of a run asks for its session late.
+var errNotCarried = errors.New("the run isn't carried out here any more")
+
+func newChildren(r *residence, flags sessionFlags, out func(run string) output) (*children, error) {
 	flags, err := flags.at(r.app)
-	c := &children{res: r, flags: flags, out: out, open: map[string]*house{}, others: map[string]string{}}
+	c := &children{res: r, flags: flags, out: out, runs: map[string]*child{}, others: map[string]string{}}
 	r.steps.Child, r.elsewhere = c.session, c.elsewhere
 	return c, err
+}
+
+// carries says that a run is carried out here until left is called, which ends
+// its session.
+func (c *children) carries(run string) (left func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs[run] == nil {
+		c.runs[run] = &child{}
+	}
+	c.runs[run].carried++
+	return func() { c.left(run) }
+}
+
+func (c *children) left(run string) {
+	c.mu.Lock()
+	k := c.runs[run]
+	k.carried--
+	last, o := k.carried == 0, k.opening
+	if last {
+		delete(c.runs, run)
+	}
+	c.mu.Unlock()
+	if !last || o == nil {
+		return
+	}
+	<-o.done
+	if o.house != nil {
+		o.house.leave()
+	}
 }
 
 // session returns the session of a run; it is opened, or made, if it isn't here.
 func (c *children) session(ctx context.Context, run string) (*host.Live, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if h := c.open[run]; h != nil {
-		return h.here, nil
+	k := c.runs[run]
+	if k == nil {
+		c.mu.Unlock()
+		return nil, fmt.Errorf("run %s: %w", run, errNotCarried)
 	}
+	o := k.opening
+	if o == nil {
+		o = &doorway{done: make(chan struct{})}
+		k.opening = o
+		go c.open(context.WithoutCancel(ctx), run, k, o)
+	}
+	c.mu.Unlock()
+	select {
+	case <-o.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return o.house.here, nil
+}
+
+// open opens the session of a run. Whoever asks after a failure tries again.
+func (c *children) open(ctx context.Context, run string, k *child, o *doorway) {
+	defer close(o.done)
+	if o.house, o.err = c.bring(ctx, run); o.err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k.opening = nil
+}
+
+// bring opens the session of a run, or makes it.
+func (c *children) bring(ctx context.Context, run string) (*house, error) {
 	runs, err := c.res.open(ctx)
 	if err != nil {
 		return nil, err
@@ -81,11 +162,7 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	if usage := (usageError{}); c.shares && errors.As(err, &usage) {
 		return nil, c.unfit(run, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	c.open[run] = h
-	return h.here, nil
+	return h, err
 }
 
 // inUse notes that another process has the session of a run.
@@ -134,15 +211,4 @@ func (c *children) elsewhere() []string {
 		out = append(out, run)
 	}
 	return out
-}
-
-// left ends the session of a run that isn't carried out here any more.
-func (c *children) left(run string) {
-	c.mu.Lock()
-	h := c.open[run]
-	delete(c.open, run)
-	c.mu.Unlock()
-	if h != nil {
-		h.leave()
-	}
 }

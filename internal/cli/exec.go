@@ -6,7 +6,6 @@ import (
 	"io"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -49,7 +48,7 @@ type execCmd struct {
 
 // Help is the long help.
 func (execCmd) Help() string {
-	return `Runs an agent session on the current folder. The answer goes to standard output, progress to standard error. The session is on disk before each step, so it survives a crash or a kill: go on with --resume.
+	return `Runs an agent session on the current folder. The answer goes to standard output, progress to standard error. The session is on disk before each step, so it survives a crash or a kill: go on with --resume. The model may start durable workflows ("gamma run --list" shows them); "gamma run" starts one without asking a model to.
 
 Examples:
   gamma exec "Fix the failing test in ./parser" --allow bash
@@ -169,49 +168,90 @@ func (l *live) drive(prompt *string) (int, error) {
 	signals := catchSignals() // before the first line: who sees it can end us in order
 	l.ignore = func() bool { signal.Stop(signals); return len(signals) > 0 }
 	l.announce(l.model.name)
-	if err := l.carrier.res.admit(l, l.carrier.carry); err != nil {
+	res := l.carrier.res
+	if err := res.admit(l, l.carrier.carry); err != nil {
 		return 0, err
 	}
-	bound, err := l.bound()
-	if err != nil {
-		return 0, err
-	}
-	if prompt == nil && l.quiet() && len(bound) == 0 {
+	d, err := l.due(prompt)
+	if err != nil || d.nothing {
+		res.dismiss(l.here)
+		if err != nil {
+			return 0, err
+		}
 		return l.lastResult()
 	}
-	with, err := l.brings(prompt)
-	if err != nil {
-		return 0, err
-	}
-	for _, i := range bound {
-		defer l.carrier.res.steps.Coming(i.ID)()
-	}
-	l.start(with)
-	l.carrier.res.settle(l)
-	for _, i := range bound {
-		l.carrier.carry(i.ID)
-	}
+	l.begin(d)
 	l.ignore = l.onSignals(signals)
-	if prompt == nil && !l.stepOf(bound) {
+	if prompt == nil && l.stepRun == "" {
 		if err := l.goOn(); err != nil {
 			return 0, err
 		}
 	}
+	if d.untold {
+		if err := l.carrier.deliver(l.disk.ID); err != nil {
+			return 0, err
+		}
+	}
+	if l.stepRun != "" || len(l.strays) > 0 {
+		l.look() // it may be that nothing happens any more
+	}
 	return l.wait()
 }
 
-// bound lists the workflow runs of a session that is resumed.
-func (l *live) bound() ([]store.Info, error) {
-	if !l.resumed {
-		return nil, nil
+// begin brings the session to life, and goes on with its workflow runs. A
+// submission that comes at once waits for its run's step.
+func (l *live) begin(d due) {
+	res := l.carrier.res
+	var handed []func()
+	for _, i := range d.bound {
+		handed = append(handed, res.steps.Coming(i.ID))
 	}
-	return l.carrier.bound(l.disk.ID)
+	l.start(d.with)
+	res.settle(l)
+	for n, i := range d.bound {
+		l.carrier.carry(i.ID)
+		handed[n]()
+	}
 }
 
-// stepOf reports whether the interrupted run belongs to a step of one of the
-// workflow runs, which resumes it itself.
-func (l *live) stepOf(runs []store.Info) bool {
-	return slices.ContainsFunc(runs, func(i store.Info) bool { return i.ID == l.stepRun })
+// due is what this process has to do in its session.
+type due struct {
+	with    []transcript.Arrive // what arrives at once
+	bound   []store.Info        // the workflow runs to be carried on
+	untold  bool                // runs have something for it
+	nothing bool
+}
+
+// due finds out what is to be done.
+func (l *live) due(prompt *string) (d due, err error) {
+	if l.resumed {
+		if err := l.carrier.lookForStrays(l); err != nil {
+			return d, err
+		}
+		if d.bound, err = l.carrier.bound(l.disk.ID); err != nil {
+			return d, err
+		}
+		notes, err := l.carrier.untold(l.disk.ID)
+		if err != nil {
+			return d, err
+		}
+		d.untold = len(notes) > 0
+		if prompt != nil {
+			l.unshown(notes)
+		}
+	}
+	d.nothing = prompt == nil && l.quiet() && len(l.strays) == 0 && len(d.bound) == 0 && !d.untold
+	d.with, err = l.brings(prompt)
+	return d, err
+}
+
+// unshown says which results a person's words take the turn of.
+func (l *live) unshown(notes []store.Note) {
+	for _, n := range notes {
+		if n.Kind == flow.NoticePresent && !n.Newer {
+			l.out.notice(fmt.Sprintf("workflow %s had a result to tell, which your words come before: %s runs show %s", n.Workflow, program(), n.Run))
+		}
+	}
 }
 
 // announce prints the first line.
@@ -279,38 +319,49 @@ func (l *live) wait() (int, error) {
 		case <-l.agent.Done():
 			return 0, l.agent.Err()
 		}
-		if l.carrier.busy(l.asks) {
-			continue
-		}
-		if _, busy, err := l.last(); err != nil || busy {
+		if _, over, err := l.over(); err != nil || !over {
 			if err != nil {
 				return 0, err
 			}
 			continue
 		}
 		l.unserve() // from here on nothing from outside can start a run
-		last, busy, err := l.last()
+		last, over, err := l.over()
 		if err != nil {
 			return 0, err
 		}
-		if !busy { // else something arrived just before the door was closed
+		if over { // else something arrived just before the door was closed
 			return l.ended(last)
 		}
 	}
 }
 
+// over reports whether the session and its workflow runs rest. Each can set the
+// other going, so both rest only if no run has begun or ended while the session
+// was looked at. What has changed meanwhile has poked.
+func (l *live) over() (last *session.Run, over bool, err error) {
+	busy, before := l.carrier.busy(l.asks)
+	if busy {
+		return nil, false, nil
+	}
+	last, busy, err = l.last()
+	if busy || err != nil {
+		return last, false, err
+	}
+	busy, after := l.carrier.busy(l.asks)
+	return last, !busy && before == after, nil
+}
+
 // asks reports whether a step waits for the user.
 func (l *live) asks(attempt string) (yes bool) {
-	err := l.agent.View(func(s *session.State) {
-		a := s.Attempt(attempt)
-		yes = a.State == session.StepSettled && a.Reason == transcript.Yield
-	})
+	err := l.agent.View(func(s *session.State) { yes = s.Attempt(attempt).Waits })
 	return yes || err != nil
 }
 
 // last is the run whose result is the session's, and whether something runs.
+// What is interrupted rests, as long as nobody carries its workflow on.
 func (l *live) last() (last *session.Run, busy bool, err error) {
-	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() })
+	err = l.agent.View(func(s *session.State) { last, busy = s.Result(), s.Busy() && !s.Interrupted() })
 	return last, busy, err
 }
 
@@ -318,7 +369,7 @@ func (l *live) last() (last *session.Run, busy bool, err error) {
 func (l *live) ended(last *session.Run) (int, error) {
 	runs, fault := l.carrier.results()
 	if last == nil && len(runs) == 0 && fault == nil {
-		return exitDone, nil // only a compaction was waited for
+		return exitDone, nil // only a compaction was waited for, or nothing was left to do
 	}
 	res, code := wire.Result{Type: "result", Status: "done", Session: l.disk.ID, Denials: []wire.Denial{}}, exitDone
 	if last != nil {
@@ -326,6 +377,9 @@ func (l *live) ended(last *session.Run) (int, error) {
 	}
 	if f := l.env.Answer; f != nil && res.Status == "done" {
 		res, code = misfit(f, res, code)
+	}
+	if stands := l.standing(); stands != nil {
+		res, code = *stands, exitHuman
 	}
 	res.Runs = runs
 	if code == exitDone && l.carrier.needsPerson() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/store"
 )
 
 // hostCmd is gamma host.
@@ -52,11 +53,12 @@ func (c *hostCmd) Run(a *app) error {
 	if err := c.equipped(a); err != nil {
 		return err
 	}
-	res.observe, res.trouble, res.left = p.changed, p.trouble, kids.left
+	res.observe, res.trouble, res.carries = p.changed, p.trouble, kids.carries
 	runs, err := res.open(a.ctx)
 	if err != nil {
 		return err
 	}
+	p.db = runs.Store
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
 	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
 }
@@ -84,18 +86,23 @@ func (c *hostCmd) equipped(a *app) error {
 // hostPrinter prints what becomes of runs.
 type hostPrinter struct {
 	app  *app
+	db   store.Store
 	mu   sync.Mutex
 	json bool
 }
 
 // hostLine is a change in gamma host --json.
 type hostLine struct {
-	Run     string    `json:"run,omitempty"`
-	Status  string    `json:"status"`
-	Reason  string    `json:"reason,omitempty"`
-	Message string    `json:"message,omitempty"`
-	Until   time.Time `json:"until,omitzero"`
-	Time    time.Time `json:"time"`
+	Run      string    `json:"run,omitempty"`
+	Workflow string    `json:"workflow,omitempty"`
+	Node     string    `json:"node,omitempty"` // the step that is open
+	Status   string    `json:"status"`
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Until    time.Time `json:"until,omitzero"`
+	Time     time.Time `json:"time"`
+
+	next string // what a person can do, in lines
 }
 
 func (p *hostPrinter) changed(id string, before *flow.Run, c *flow.Commit) {
@@ -107,7 +114,26 @@ func (p *hostPrinter) changed(id string, before *flow.Run, c *flow.Commit) {
 	if r.Wake > 0 {
 		l.Until = time.UnixMilli(r.Wake).UTC()
 	}
+	if r.Open != nil {
+		l.Node = r.Open.Node
+	}
+	if _, info, err := p.db.Load(p.app.ctx, id); err == nil { // without it the line says less
+		l.Workflow = info.Workflow
+		l.next = p.next(info, r)
+	}
 	p.print(l)
+}
+
+// next says how to answer what a run waits for; "" if it waits for nobody.
+func (p *hostPrinter) next(info store.Info, r *flow.Run) string {
+	if r.Status != flow.Waiting || r.Open == nil || r.Open.Decision == "" {
+		return ""
+	}
+	g, err := graphOfRun(p.app.ctx, p.db, info)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(answerHint(g, r), "\n")
 }
 
 func (p *hostPrinter) trouble(id string, err error) {
@@ -122,9 +148,26 @@ func (p *hostPrinter) print(l hostLine) {
 		jsonLine(p.app.stdout, l)
 		return
 	}
-	text := strings.TrimSpace(l.Run+"  "+l.Status) + detail(l.Reason) + untilText(l.Until)
+	text := l.Status
+	if l.Reason != l.Status {
+		text += detail(l.Reason)
+	}
+	if l.Node != "" {
+		text += " · step " + l.Node
+	}
+	text += untilText(l.Until)
 	if l.Message != "" {
 		text += ": " + oneLine(l.Message, 300)
 	}
-	fmt.Fprintln(p.app.stdout, printable(text))
+	if l.Workflow != "" {
+		text = l.Workflow + "  " + text
+	}
+	if l.Run != "" {
+		text = l.Run + "  " + text
+	}
+	width := widthOf(p.app.stdout)
+	fmt.Fprintln(p.app.stdout, fit(single(text), width))
+	if l.next != "" {
+		fmt.Fprintln(p.app.stdout, fit(printable(l.next), width))
+	}
 }

@@ -50,9 +50,10 @@ type live struct {
 	here      *host.Live         // how workflow runs reach the session; nil: they don't
 	// interrupted: when the session was opened, its run waited to be resumed.
 	interrupted bool
-	stepRun     string   // the workflow run whose step that run belonged to
-	carrier     *carrier // of gamma exec
-	flags       string   // of this run, to be repeated by who goes on
+	strays      []session.Aborts // steps whose runs don't wait for them any more
+	stepRun     string           // the workflow run whose step that run belonged to
+	carrier     *carrier         // of gamma exec
+	flags       string           // of this run, to be repeated by who goes on
 }
 
 // closeWait is how long a leaving process waits for what it cancelled.
@@ -170,7 +171,11 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 		return false, nil
 	}
 	if l.carrier != nil {
-		if runs, err := l.carrier.bound(id); err != nil || len(runs) > 0 {
+		runs, err := l.carrier.bound(id)
+		if err != nil || len(runs) > 0 {
+			return false, err
+		}
+		if notes, err := l.carrier.untold(id); err != nil || len(notes) > 0 {
 			return false, err
 		}
 	}
@@ -315,9 +320,9 @@ func (l *live) start(with []transcript.Arrive) {
 		l.stepRun = r.Step.Run
 	}
 	l.feed = owner.NewFeed(l.state.Epoch, l.state.Header.Mark)
-	wake := session.Wake{With: with, Model: l.model.name, Maker: l.model.maker}
+	wake := session.Wake{With: with, Over: l.strays, Model: l.model.name, Maker: l.model.maker}
 	l.agent = agent.Start(agent.Config{State: l.state, Store: l.disk, Keep: l.disk, Wake: wake, Model: l.model.model, Settings: l.model.settings,
-		Tools: l.tools, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
+		Tools: gate{l.tools, l.here, l.tools.workflow.Steps}, Env: l.envAt, Publish: l.publish, Warn: func(err error) { l.out.notice(err.Error()) }})
 	l.serve()
 }
 
@@ -333,10 +338,15 @@ func (l *live) publish(p agent.Published) {
 	}
 	compacted := p.Type == session.Compaction && p.Squeeze.Phase != "start" && p.Run.IsZero()
 	if p.Type == session.AgentSettled && !p.Settle.More || compacted {
-		select {
-		case l.idle <- struct{}{}:
-		default:
-		}
+		l.look()
+	}
+}
+
+// look makes wait look whether anything is left to do.
+func (l *live) look() {
+	select {
+	case l.idle <- struct{}{}:
+	default:
 	}
 }
 

@@ -40,6 +40,9 @@ func outcome(r *session.Run) (status string, code int) {
 		status, code = "limit", exitLimit
 	case transcript.Aborted:
 		status, code = "error", exitInterrupt
+		if byWorkflow(r) {
+			code = exitError
+		}
 	default:
 		status, code = "error", exitError
 	}
@@ -49,11 +52,20 @@ func outcome(r *session.Run) (status string, code int) {
 	return status, code
 }
 
+// byWorkflow reports whether a run was a workflow's step that the workflow
+// ended, and no person.
+func byWorkflow(r *session.Run) bool {
+	return r.Reason == transcript.Aborted && r.Abort != nil && r.Abort.Cause != "" && r.Abort.Cause != transcript.CauseEscape
+}
+
 // resultOf makes the last line of a run.
 func resultOf(id string, r *session.Run) (wire.Result, int) {
 	status, code := outcome(r)
 	out := wire.Result{Type: "result", Status: status, Reason: string(r.Reason), Detail: r.Detail, Session: id,
 		Run: r.ID.String(), Text: r.Text, Usage: wire.Usage(r.Usage), Denials: []wire.Denial{}}
+	if byWorkflow(r) {
+		out.Detail = "the step was ended by its workflow: " + r.Abort.Cause
+	}
 	if r.Reason == transcript.Yield && r.Yield != nil {
 		out.Yield, out.Text = owner.MessageOf(r.Yield), r.Yield.Text
 	}
@@ -94,6 +106,9 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 	case transcript.NoYield:
 		return "The model stopped while a task was still in progress.", goOn
 	case transcript.Aborted:
+		if r.Detail != "" { // no person stopped it
+			return run("Stopped: ", "was stopped: ") + r.Detail + ".", goOn
+		}
 		return run("Stopped by you.", "was stopped by you."), goOn
 	case transcript.Limit:
 		return run("Stopped ", "stopped ") + limitText(r.Detail) + ".", goOn

@@ -91,7 +91,7 @@ func fit(text string, width int) string {
 	}
 	var out []string
 	for _, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(line, "    ") || utf8.RuneCountInString(line) <= width { // four spaces: to be copied
+		if strings.HasPrefix(line, "    ") || cells(line) <= width { // four spaces: to be copied
 			out = append(out, line)
 			continue
 		}

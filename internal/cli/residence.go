@@ -22,14 +22,15 @@ type residence struct {
 	steps    *host.Steps
 	observe  func(run string, before *flow.Run, c *flow.Commit) // nil: nobody watches
 	trouble  func(run string, err error)                        // as of host.Config
-	left     func(run string)
+	carries  func(run string) (left func())                     // as of host.Config
 	// elsewhere is as of host.Config.
 	elsewhere func() []string
 
 	mu     sync.Mutex
+	closed bool // for good
 	db     store.Store
 	life   *host.Life
-	runs   *host.Runs
+	runs   *host.Runs   // nil: the database isn't open
 	live   []*host.Live // the sessions that were admitted
 	outbox *host.Outbox // what runs tell them
 	post   context.CancelFunc
@@ -42,11 +43,17 @@ func newResidence(a *app) *residence {
 	return r
 }
 
+// errLeaving: the database was closed, since this process is about to end.
+var errLeaving = errors.New("gamma is about to end, and carries no workflow runs on: go on with the session")
+
 // open opens the database. The lease tokens of the sessions that live here are
-// in it before anything is committed.
+// in it before anything is committed. After close it is errLeaving.
 func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errLeaving
+	}
 	if r.runs != nil {
 		return r.runs, nil
 	}
@@ -61,12 +68,14 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	}
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
-	conf.Trouble, conf.Left, conf.Elsewhere = r.trouble, r.left, r.elsewhere
+	conf.Trouble, conf.Carries, conf.Elsewhere = r.trouble, r.carries, r.elsewhere
 	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
 	conf.Outbox = r.outbox
 	r.db, r.life, r.runs = db, life, host.NewRuns(conf)
 	for _, l := range r.live {
-		r.outbox.Open(l.ID, l.Token, l)
+		if r.sessions.Get(l.ID) == l {
+			r.outbox.Open(l.ID, l.Token, l)
+		}
 	}
 	ctx, r.post = context.WithCancel(r.app.ctx)
 	r.posted.Go(func() { r.outbox.Run(ctx) })
@@ -92,11 +101,13 @@ func own(ctx context.Context, db store.Store, l *host.Live) error {
 	return nil
 }
 
-// close closes the database, if it is open.
+// close closes the database, if it is open, and keeps it closed.
 func (r *residence) close() error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.runs == nil {
+	before := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if before || r.runs == nil { // nobody changes runs any more
 		return nil
 	}
 	r.post()
@@ -106,26 +117,44 @@ func (r *residence) close() error {
 
 // admit wires a session that is about to live here: its tools reach the runs,
 // and the runs reach it once settle is called. Where the database is open, the
-// session's token is in it before the session does anything.
+// session's token is in it before the session does anything. A session that
+// won't live after all is dismissed.
 func (r *residence) admit(l *live, started func(run string)) error {
 	l.here = host.NewLive(l.disk.ID, int64(l.state.Epoch))
 	t := l.tools.workflow
 	t.Here, t.Steps, t.Workspace, t.Runs, t.Offers, t.Started = l.here, r.steps, l.workspace, r.open, offers, started
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.runs != nil {
+		if err := own(r.app.ctx, r.db, l.here); err != nil {
+			return err
+		}
+	}
 	r.live = append(r.live, l.here)
-	if r.runs == nil {
-		return nil
-	}
-	if err := own(r.app.ctx, r.db, l.here); err != nil {
-		return err
-	}
-	r.outbox.Open(l.here.ID, l.here.Token, l.here) // it waits until the session lives
 	return nil
 }
 
 // settle lets the runs reach a session that lives now.
-func (r *residence) settle(l *live) { r.sessions.Add(l.here, l.agent) }
+func (r *residence) settle(l *live) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions.Add(l.here, l.agent)
+	if r.outbox != nil {
+		r.outbox.Open(l.here.ID, l.here.Token, l.here)
+	}
+}
+
+// dismiss takes a session away that is about to end, or won't live. Nothing
+// reaches it any more.
+func (r *residence) dismiss(here *host.Live) {
+	r.sessions.Remove(here)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live = slices.DeleteFunc(r.live, func(l *host.Live) bool { return l == here })
+	if r.outbox != nil {
+		r.outbox.Close(here.ID, here.Token)
+	}
+}
 
 // offers lists what a model can start.
 func offers() ([]host.Offer, error) {
@@ -213,6 +242,15 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 		l.close()
 		return nil, err
 	}
+	runs, err := r.open(a.ctx)
+	if err == nil {
+		l.strays, err = runs.Strays(a.ctx, l.disk.ID, l.state.OpenSteps())
+	}
+	if err != nil {
+		r.dismiss(l.here)
+		l.close()
+		return nil, err
+	}
 	l.start(nil)
 	r.settle(l)
 	return &house{l, r}, nil
@@ -220,12 +258,6 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 
 // leave ends the session. What runs in it is left as interrupted.
 func (h *house) leave() {
-	h.res.sessions.Remove(h.here)
+	h.res.dismiss(h.here) // before the session takes nothing more
 	h.close()
-	h.res.mu.Lock()
-	defer h.res.mu.Unlock()
-	h.res.live = slices.DeleteFunc(h.res.live, func(l *host.Live) bool { return l == h.here })
-	if h.res.outbox != nil {
-		h.res.outbox.Close(h.here.ID, h.here.Token)
-	}
 }

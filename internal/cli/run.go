@@ -53,7 +53,7 @@ Examples:
   gamma run --resume last
   gamma run fix-loop --json | jq -r 'select(.type=="result").status'
 
-Exit codes: 0 completed, 1 failed, 2 usage, 3 waits for a person, 5 a limit of time or steps was reached, 130 cancelled or interrupted.`
+Exit codes: 0 completed, 1 failed, 2 usage, 3 waits for a person, is paused or parked, 5 a limit of time or steps was reached, 7 the session is in use, 130 cancelled or interrupted.`
 }
 
 // Run is gamma run.
@@ -82,7 +82,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.left, r.res.steps.Waits = r.observe, kids.left, r.asks
+	r.res.observe, r.res.carries, r.res.steps.Waits = r.observe, kids.carries, r.asks
 	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	if r.host, err = r.res.open(a.ctx); err != nil {
 		return err
@@ -193,6 +193,7 @@ func (r *flowing) prepare(c *runCmd) error {
 	if r.graph, err = graphOfRun(ctx, r.db, info); err != nil {
 		return err
 	}
+	r.out.over = c.Resume != "" && info.Status.Ended()
 	r.out.begin(wire.Run{Type: "run", Schema: wire.Schema, Run: r.id, Workflow: info.Workflow, Session: info.Session,
 		Workspace: info.Workspace, Resumed: c.Resume != ""}, r.graph)
 	if c.Resume != "" {

@@ -135,26 +135,21 @@ func askPerson(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, 
 	}
 }
 
-// askValue reads the answer of a checkpoint: JSON, or words where it is a
-// string.
+// askValue reads the answer of a checkpoint: words where they are enough, else
+// JSON.
 func askValue(in *bufio.Reader, out io.Writer, n *workflow.Node) (flow.Answer, error) {
-	schema := n.Expect().Schema
-	words := len(schema) == 0 || string(schema) == `{"type":"string"}`
-	hint := "  JSON: "
-	if words {
-		hint = "  > "
+	form := formOf(n)
+	hint := "  > "
+	if !form.words {
+		hint = "  JSON, such as " + single(form.example) + ": "
 	}
 	for {
 		text, err := askLine(in, out, hint)
 		if err != nil {
 			return flow.Answer{}, err
 		}
-		if words {
-			b, err := json.Marshal(text)
-			return flow.Answer{Value: b}, err
-		}
-		if json.Valid([]byte(text)) {
-			return flow.Answer{Value: workflow.JSON(text)}, nil
+		if value, ok := form.value(text); ok {
+			return flow.Answer{Value: value}, nil
 		}
 		fmt.Fprintln(out, "  That is no JSON.")
 	}

@@ -88,10 +88,12 @@ type runPrinter struct {
 	stderr  io.Writer
 	broken  chan struct{} // closed at the first write that failed
 	failed  error
-	ended   bool     // the result was printed
-	asked   string   // the decision that was shown last
-	words   string   // how the run stands, instead of its status; "": that
-	said    string   // what a step's session said to the user last
+	ended   bool   // the result was printed
+	over    bool   // the run had ended before this process came
+	asked   string // the decision that was shown last
+	words   string // how the run stands, instead of its status; "": that
+	said    string // what a step's session said to the user last
+	calls   []openCall
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
 	drawing bool
@@ -123,7 +125,7 @@ func (p *runPrinter) begin(r wire.Run, g *workflow.Graph) {
 		return
 	}
 	verb := "run"
-	if r.Resumed {
+	if r.Resumed && !p.over {
 		verb = "resumed run"
 	}
 	if p.view == nil {
@@ -149,7 +151,7 @@ func (p *runPrinter) before(list []wire.RunEvent) {
 	for _, e := range list {
 		p.view.take(e, widestCard)
 	}
-	if n := p.view.steps; n > 0 {
+	if n := p.view.done; n > 0 && !p.over {
 		width, _ := sizeOf(p.stderr)
 		p.put([]string{p.view.row(width, span{dim, "  … " + count(n, "step") + " before"})})
 	}
@@ -204,7 +206,10 @@ func (p *runPrinter) notice(format string, args ...any) {
 		fmt.Fprintln(p.stderr, text)
 		return
 	}
-	p.put([]string{text})
+	if before, command, ok := strings.Cut(text, ": "+program()+" "); ok && p.view != nil && cells(text) > p.wide() {
+		text = before + ":\n    " + program() + " " + command // whole: it is to be copied
+	}
+	p.say(fit(text, p.wide()))
 }
 
 // eventLines are an event as people read it in a file or a pipe; none for one
@@ -314,7 +319,7 @@ func (p *runPrinter) result(r wire.RunResult, hint string) {
 	}
 	p.put(p.status(r))
 	if hint != "" {
-		p.put([]string{hint})
+		p.say(fit(hint, p.wide()))
 	}
 }
 
@@ -334,9 +339,17 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 
 // status is how a run stands, in lines.
 func (p *runPrinter) status(r wire.RunResult) []string {
-	line := orText(p.words, r.Status+detail(r.Reason))
+	line := p.words
+	if line == "" {
+		line = r.Status
+		if r.Reason != r.Status {
+			line += detail(r.Reason)
+		}
+	}
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
-	if p.view != nil && r.Status == string(flow.Completed) {
+	if p.over {
+		line += " · it had ended before; nothing was done"
+	} else if p.view != nil && r.Status == string(flow.Completed) {
 		line += " · " + count(p.view.steps, "step") + " · " + span10(p.view.took())
 	}
 	if first != "" {
@@ -349,10 +362,13 @@ func (p *runPrinter) status(r wire.RunResult) []string {
 		if mark.text == "" {
 			mark = span{yellow, "⏸ "}
 		}
-		out[0] = spanned(1<<20, p.view.color, mark, span{mark.code, line}) // whole: it says what failed
+		out = strings.Split(fit(mark.text+single(line), p.wide()), "\n") // whole: it says what failed
+		for i, l := range out {
+			out[i] = spanned(1<<20, p.view.color, span{mark.code, l})
+		}
 	}
 	if more {
-		out = append(out, strings.Split(barred(rest, 0), "\n")...)
+		out = append(out, strings.Split(barred(rest, p.wide()), "\n")...)
 	}
 	return out
 }

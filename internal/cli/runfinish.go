@@ -67,7 +67,7 @@ func answerHint(g *workflow.Graph, run *flow.Run) []string {
 		return []string{"Answer it with the gamma that began the run."}
 	}
 	if n.HumanDecision == nil {
-		return []string{"Answer with:", "    " + program() + " runs answer " + run.ID + " --json '…'"}
+		return []string{"Answer with:", "    " + program() + " runs answer " + run.ID + " --json " + quoted(formOf(n).example)}
 	}
 	var keys []string
 	for _, c := range n.HumanDecision.Choices {

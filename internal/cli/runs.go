@@ -111,8 +111,11 @@ type runsList struct {
 
 // Help is the long help.
 func (runsList) Help() string {
-	return `Example:
-  gamma runs list`
+	return `Lists the runs of all folders, the newest first. Ids are as short as they are unique; --json has them whole.
+
+Examples:
+  gamma runs list
+  gamma runs list --json | jq -r 'select(.status=="waiting").run'`
 }
 
 // Run lists runs.
@@ -128,9 +131,10 @@ func (c *runsList) Run(a *app) error {
 		}
 		if len(list) == 0 && !c.JSON {
 			fmt.Fprintln(a.stderr, "There is no run yet; start one with gamma run.")
+			return nil
 		}
 		if !c.JSON {
-			return a.runTable(list)
+			return a.runTable(h.Store, list)
 		}
 		for _, i := range list {
 			if err := jsonLine(a.stdout, infoLine(i)); err != nil {
@@ -139,21 +143,6 @@ func (c *runsList) Run(a *app) error {
 		}
 		return nil
 	})
-}
-
-// runTable prints runs for people. On a terminal each has one line; the ids are
-// whole, since people copy them.
-func (a *app) runTable(list []store.Info) error {
-	var rows [][]string
-	for _, i := range list {
-		rows = append(rows, []string{i.ID, when(time.UnixMilli(i.Created), time.Now()), i.Workflow, statusOf(i), firstLine(i.Title, 60)})
-	}
-	return printTable(a.stdout, runColumns(), rows)
-}
-
-// runColumns are those of id, time, workflow, status and title.
-func runColumns() []column {
-	return []column{{}, {drop: 3}, {least: 8, drop: 4}, {least: 10, drop: 5}, {least: 8, drop: 2}}
 }
 
 // runLine is a run in gamma runs list --json.

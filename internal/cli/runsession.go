@@ -56,22 +56,29 @@ func (p *runPrinter) session(e wire.Event) {
 	case p.json:
 		p.line(e)
 	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
-		p.say(barred(e.Text, 0))
+		p.say(barred(e.Text, p.wide()))
 	case e.Type == session.Yielded || e.Type == session.Progress:
 		p.said = e.Message.Text
-		p.say(barred(e.Message.Text, 0))
+		p.say(barred(e.Message.Text, p.wide()))
+	case e.Type == session.ToolStart:
+		p.callBegins(e, time.Now())
+	case e.Type == session.ToolEnd:
+		p.callEnds(e, time.Now())
 	}
 }
 
 // say prints a text above what is going on.
 func (p *runPrinter) say(text string) { p.put(strings.Split(text, "\n")) }
 
+// wide is how many columns a line may have; 0: any.
+func (p *runPrinter) wide() int { return max(widthOf(p.stderr)-1, 0) }
+
 // yield shows what a step asks, unless its session has just said it.
 func (p *runPrinter) yield(question string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if question != p.said {
-		p.say(barred(question, 0))
+		p.say(barred(question, p.wide()))
 	}
 	p.said = ""
 }

@@ -174,25 +174,11 @@ func decisionOf(a *app, db store.Store, run *flow.Run, key string) (string, erro
 	if run.Open != nil && run.Open.Decision != "" {
 		return run.Open.Decision, nil
 	}
-	log, err := db.Log(a.ctx, run.ID, 0, 0)
-	if err != nil {
-		return "", err
-	}
-	newest := ""
-	for _, e := range log {
-		for _, f := range e.Facts {
-			if f.Kind == flow.KindAnswered {
-				newest = f.Decision
-				if f.Key == key {
-					return newest, nil
-				}
-			}
-		}
-	}
-	if newest == "" {
+	id, err := db.Answered(a.ctx, run.ID, key)
+	if errors.Is(err, store.ErrNotFound) {
 		return "", fmt.Errorf("run %s isn't waiting for an answer: it is %s", run.ID, run.Status)
 	}
-	return newest, nil
+	return id, err
 }
 
 type runsExport struct {

@@ -23,6 +23,7 @@ type runView struct {
 	began  time.Time
 	last   time.Time // of the newest event
 	steps  int
+	done   int            // steps that went to their end
 	visits map[string]int // how often a node was entered
 	fails  map[string]int // tries of a node that failed since it last went well
 	node   string         // that is open; "" is none
@@ -30,8 +31,9 @@ type runView struct {
 	limit  time.Time      // node's deadline
 	wait   wire.RunEvent  // what the run waits for; its type is "" if it waits for nothing
 	news   []wire.RunEvent
-	note   string // what there is to say instead of how to stop
-	first  string // the run of the session that goes before this one; "": none
+	calls  []openCall // of the run's session
+	note   string     // what there is to say instead of how to stop
+	first  string     // the run of the session that goes before this one; "": none
 }
 
 func newRunView(color bool) *runView {
@@ -131,7 +133,9 @@ func (v *runView) finished(e wire.RunEvent, width int) []string {
 	if e.Node == v.node && !v.since.IsZero() {
 		took = span10(e.Time.Sub(v.since))
 	}
-	v.node, v.wait, v.news = "", wire.RunEvent{}, nil
+	if v.node, v.wait, v.news = "", (wire.RunEvent{}), nil; e.Outcome != "cancelled" {
+		v.done++
+	}
 	head := func(code, mark string) []span {
 		return append(append([]span{{code, "  " + mark + " "}}, v.name(e.Node, width)...), span{dim, fmt.Sprintf("%6s  ", took)})
 	}
@@ -181,6 +185,9 @@ const mostNews = 6
 // now is what goes on, in lines that fit the terminal.
 func (v *runView) now(at time.Time, width, height int) []string {
 	out := []string{v.here(at, width)}
+	for _, c := range v.calls[:min(len(v.calls), mostNews, max(height-4, 0))] {
+		out = append(out, v.row(width, span{dim, "      " + c.line + "  " + span10(at.Sub(c.since))}))
+	}
 	news := v.news[max(0, len(v.news)-max(0, min(mostNews, height-4))):]
 	label := 0
 	for _, n := range news {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/wire"
@@ -241,7 +240,7 @@ func (f *flowText) add(text string) []string {
 			out = append(out, f.line(line)...)
 			continue
 		}
-		if f.asIs(line) || utf8.RuneCountInString(line) <= f.width {
+		if f.asIs(line) || headCells(line, f.width) == len(line) {
 			return out
 		}
 		lines := wrapLine(line, f.width)

@@ -88,15 +88,16 @@ func (c sessionList) Run(a *app) error {
 	if c.JSON {
 		return c.lines(a, home, infos)
 	}
+	about := a.aboutSteps(infos)
 	if len(infos) == 0 {
 		fmt.Fprintf(a.stderr, "no sessions in %s yet; start one with: %s exec \"what to do\", or watch: %s demo\n", home.Dir(), program(), program())
 		return nil
 	}
-	return c.table(a, home, infos, short)
+	return c.table(a, home, infos, short, about)
 }
 
 // table prints the sessions for people. On a terminal each has one line.
-func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short map[string]string) error {
+func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, about map[string]string) error {
 	const gap, leastPrompt = 2, 16
 	rows := [][]string{{"SESSION", "UPDATED", "STATE", "FOLDER", "PROMPT"}}
 	user, open := a.env("HOME"), a.unendedRuns()
@@ -107,7 +108,10 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short map
 	}
 	for _, i := range infos {
 		title := i.Prompt
-		if i.Label != "" {
+		switch {
+		case about[i.ID] != "":
+			title = about[i.ID]
+		case i.Label != "":
 			title = "[" + i.Label + "] " + title
 		}
 		rows = append(rows, []string{short[i.ID], when(i.Updated, time.Now()), withRun(standingOf(home, i).text(), open[i.ID]), homely(i.Workspace, user, folder), title})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/gamma-harness/gamma/internal/owner"
+	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
@@ -16,7 +17,7 @@ func (s *showing) injection(a *transcript.Arrive) {
 		who = "harness"
 	}
 	receipt := ""
-	if r, ok := s.receipts[a.AID]; ok {
+	if r, ok := s.receipts[a.AID]; ok && (a.Step == nil || r.State != session.ReceiptConsumed) {
 		receipt = " · " + string(r.State)
 		if !r.Entry.IsZero() {
 			receipt += " by entry " + r.Entry.String()
@@ -25,6 +26,9 @@ func (s *showing) injection(a *transcript.Arrive) {
 	s.unread = append(s.unread, a.Inject)
 	if a.Step != nil {
 		s.say(cyan, "  %s%s", stepCard(owner.StepOf(a.Step)), receipt)
+		if text := oneLine(s.hide.text(firstLine(a.Text, 300)), s.room(200)); text != "" {
+			s.words("", text)
+		}
 		return
 	}
 	s.say(cyan, "  ▸ %s%s (%s)%s", a.Inject, from(a.From), who, receipt)

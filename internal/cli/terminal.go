@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 )
 
 // widthOf returns the columns of the terminal that w is, 80 if it doesn't
@@ -40,18 +39,30 @@ func wrap(text string, width int) string {
 
 func wrapLine(line string, width int) []string {
 	var out []string
-	for utf8.RuneCountInString(line) > width {
-		head := string([]rune(line)[:width])
-		at := strings.LastIndexByte(head, ' ')
+	for {
+		end := headCells(line, width)
+		if end == len(line) {
+			return append(out, line)
+		}
+		at := strings.LastIndexByte(line[:end], ' ')
 		if strings.TrimSpace(line[:max(at, 0)]) == "" {
-			at = strings.IndexByte(line[len(head):], ' ') // one long word: keep it whole
+			at = strings.IndexByte(line[end:], ' ') // one long word: keep it whole
 			if at < 0 {
-				break
+				return append(out, line)
 			}
-			at += len(head)
+			at += end
 		}
 		out = append(out, line[:at])
 		line = line[at+1:]
 	}
-	return append(out, line)
+}
+
+// headCells is where the first n columns of a line end.
+func headCells(line string, n int) int {
+	for i, r := range line {
+		if n -= cell(r); n < 0 {
+			return i
+		}
+	}
+	return len(line)
 }

@@ -169,15 +169,14 @@ func (a *app) newHost(db store.Store, life *host.Life) *host.Runs {
 
 // listWorkflows is gamma run --list.
 func (a *app) listWorkflows(asJSON bool) error {
+	rows := [][]string{{"WORKFLOW", "WHAT IT DOES"}}
 	for _, r := range runnables() {
 		d, err := r.make()
 		if err != nil {
 			return err
 		}
 		if !asJSON {
-			if _, err := fmt.Fprintf(a.stdout, "%-24s %s\n", r.source, d.Graph.Description); err != nil {
-				return err
-			}
+			rows = append(rows, []string{r.name, d.Graph.Description})
 			continue
 		}
 		line := struct {
@@ -195,5 +194,8 @@ func (a *app) listWorkflows(asJSON bool) error {
 			return err
 		}
 	}
-	return nil
+	if asJSON {
+		return nil
+	}
+	return printTable(a.stdout, []column{{}, {least: 20}}, rows)
 }

@@ -127,11 +127,56 @@ func TestC8_CtrlCInATerminalParksTheRun(t *testing.T) {
 	}
 	x.see("⏸ parked (host)\nGo on with:\n")
 	x = p.terminal(60, "run", "--resume", "last")
-	x.see("  … 1 step before\n")
 	x.see("check ↻2")
 	x.keys("\x03")
 	if code := x.end(); code != 130 {
 		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	if strings.Contains(x.text(), " before\n") {
+		t.Errorf("a step that was broken off counts as done:\n%s", x.text())
+	}
+}
+
+// TestC8_AnEndedRunIsToldAsSuch: resuming it does nothing, and says so.
+func TestC8_AnEndedRunIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.ok("run", "branch", "--input", `{"path": "nosuch"}`)
+	x := p.terminal(60, "run", "--resume", "last")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	x.see("✓ completed · it had ended before; nothing was done\n")
+	if strings.Contains(x.text(), "resumed") {
+		t.Errorf("nothing was resumed:\n%s", x.text())
+	}
+}
+
+// TestC8_ARunShowsWhatTheModelDoesInAStep: the open call below its step, how
+// each ended, and the model's words, broken at words and behind the bar.
+func TestC8_ARunShowsWhatTheModelDoesInAStep(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n" +
+		"  - text: \"I look at what is there first, since nothing that stands in a folder should be answered from memory.\"\n" +
+		"    tools: [{name: bash, args: {command: \"until [ -e go ]; do sleep 0.1; done\"}}]\n" +
+		"  - tools: [{name: workflow, args: {action: submit, output: {answer: 7}}}]\n" +
+		"  - tools: [{name: workflow, args: {action: submit, output: {answer: seven}}}]\n" +
+		"  - text: Done.\n")
+	x := p.terminal(60, "run", "echo", "how many?")
+	x.see("  │ I look at what is there first, since nothing that stands\n  │ in a folder should be answered from memory.\n")
+	x.see("      bash until [ -e go ]; do sleep 0.1; done  ")
+	p.write("go", "")
+	x.see("    ✓ bash until [ -e go ]; do sleep 0.1; done  ")
+	x.see("    ✗ submit · not accepted: the submission doesn't fit:\n    │ /answer: got number, want string\n")
+	if code := x.end(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, x.text())
+	}
+	r := p.run("run", "echo", "how many?")
+	for _, want := range []string{"\n    … bash until [ -e go ]; do sleep 0.1; done\n", "\n    ✗ submit · not accepted: the submission doesn't fit: /answer: got number, want string\n"} {
+		if strings.Count(r.stderr, want) != 1 {
+			t.Errorf("%q isn't told once:\n%s", want, r.stderr)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html"
 	"net/http"
-	"regexp"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -99,8 +98,8 @@ func (c *conversation) kind() string {
 // last answer ends it.
 func (c *conversation) told(text string, newest bool) {
 	tag, _, _ := strings.Cut(text, "\n")
-	if m := stepTag.FindStringSubmatch(tag); m != nil {
-		c.node, c.over, newest = html.UnescapeString(m[1]), false, true
+	if node, ok := stepOf(tag); ok {
+		c.node, c.over, newest = node, false, true
 	} else if c.over {
 		c.node = ""
 	}
@@ -109,8 +108,22 @@ func (c *conversation) told(text string, newest bool) {
 	}
 }
 
-// stepTag matches the first line of a step's prompt.
-var stepTag = regexp.MustCompile(`^<workflow_step mark="[^"]*"(?: workflow="[^"]*")? step="([^"]+)"`)
+// stepOf reads the node from the first line of a step's prompt.
+func stepOf(line string) (node string, ok bool) {
+	rest, ok := strings.CutPrefix(line, `<workflow_step mark="`)
+	_, rest, _ = strings.Cut(rest, `"`)
+	if !ok {
+		return "", false
+	}
+	if after, has := strings.CutPrefix(rest, ` workflow="`); has {
+		_, rest, _ = strings.Cut(after, `"`)
+	}
+	if rest, ok = strings.CutPrefix(rest, ` step="`); !ok {
+		return "", false
+	}
+	node, _, ok = strings.Cut(rest, `"`)
+	return html.UnescapeString(node), ok && node != ""
+}
 
 // toolless reports whether no tool is declared.
 func (c *conversation) toolless() bool {

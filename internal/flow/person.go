@@ -155,7 +155,8 @@ func (w *Won) said() string {
 
 // Pause: the run shall stop at the next boundary.
 type Pause struct {
-	By string `json:"by"`
+	By  string `json:"by"`
+	Key string `json:"key,omitempty"` // see KeyOf
 }
 
 func (ev Pause) decide(c *commit) {
@@ -168,7 +169,7 @@ func (ev Pause) decide(c *commit) {
 		c.refuse("not_now", "run %s is paused already", r.ID)
 		return
 	}
-	c.add(Fact{Kind: KindPauseAsked, By: ev.By})
+	c.add(Fact{Kind: KindPauseAsked, By: ev.By, Key: ev.Key})
 	if r.Status == Queued {
 		c.add(Fact{Kind: KindPaused, Node: r.Next})
 	}
@@ -198,23 +199,24 @@ func (c *commit) hold() {
 
 // Resume: a paused run, or one that is parked for the operator, goes on.
 type Resume struct {
-	By string `json:"by"`
+	By  string `json:"by"`
+	Key string `json:"key,omitempty"`
 }
 
 func (ev Resume) decide(c *commit) {
 	r := c.Next
 	switch {
 	case r.Status == Waiting && r.Reason == ForPause && r.Open != nil:
-		c.add(Fact{Kind: KindResumed, By: ev.By})
+		c.add(Fact{Kind: KindResumed, By: ev.By, Key: ev.Key})
 		c.add(Fact{Kind: KindUnheld})
 	case r.Status == Waiting && r.Reason == ForPause:
-		c.add(Fact{Kind: KindResumed, By: ev.By})
+		c.add(Fact{Kind: KindResumed, By: ev.By, Key: ev.Key})
 		c.add(Fact{Kind: KindQueued, Node: r.Next})
 	case r.Status == Parked && r.Reason == ForOperator:
-		c.add(Fact{Kind: KindResumed, By: ev.By})
+		c.add(Fact{Kind: KindResumed, By: ev.By, Key: ev.Key})
 		c.add(Fact{Kind: KindUnparked, Now: c.env.Now})
 	case r.Pause:
-		c.add(Fact{Kind: KindResumed, By: ev.By})
+		c.add(Fact{Kind: KindResumed, By: ev.By, Key: ev.Key})
 	case r.Status.Ended():
 		c.refuse("ended", "run %s has ended: %s", r.ID, r.where())
 	default:
@@ -224,7 +226,8 @@ func (ev Resume) decide(c *commit) {
 
 // Cancel: the run shall end.
 type Cancel struct {
-	By string `json:"by"`
+	By  string `json:"by"`
+	Key string `json:"key,omitempty"`
 }
 
 func (ev Cancel) decide(c *commit) {
@@ -233,6 +236,25 @@ func (ev Cancel) decide(c *commit) {
 		return
 	}
 	c.cancel(ev.By)
+	if ev.Key != "" {
+		last := &c.Facts[len(c.Facts)-1]
+		last.By, last.Key = ev.By, ev.Key
+	}
+}
+
+// KeyOf returns by whom and under what key a run is steered; the key is "" if
+// there is none. A run takes an event with a key once: whoever sends it looks
+// first whether a fact has it.
+func KeyOf(ev Event) (by, key string) {
+	switch ev := ev.(type) {
+	case Pause:
+		return ev.By, ev.Key
+	case Resume:
+		return ev.By, ev.Key
+	case Cancel:
+		return ev.By, ev.Key
+	}
+	return "", ""
 }
 
 func (c *commit) cancel(by string) {

@@ -49,7 +49,7 @@ func badNotice(r *Run, text string) string {
 	switch {
 	case r.Session == "":
 		return "a notification requires an origin session"
-	case strings.TrimSpace(text) == "":
+	case Blank(text):
 		return "the text of the notification is empty"
 	case Units(text) > maxNotice:
 		return fmt.Sprintf("the notification has %d characters; at most %d are allowed", Units(text), maxNotice)
@@ -133,7 +133,7 @@ func (ev StepDone) decide(c *commit) {
 	}
 	c.Receipt = ToJSON(receipt{c.Next.ID, n.ID, ev.Attempt, o.Entry, TextHash(o.Text), text, o.First, o.Last})
 	switch units := Units(o.Text); {
-	case strings.TrimSpace(o.Text) == "":
+	case Blank(o.Text):
 		c.finish(FailedAttempt, "empty", "the answer has no visible text", nil)
 	case limit > 0 && units > limit:
 		c.finish(FailedAttempt, "max_chars", fmt.Sprintf("the answer has %d characters; maxChars is %d", units, limit), nil)
@@ -172,7 +172,7 @@ func (c *commit) unanswered(o StepOutcome) {
 		c.finish(TimedOutAttempt, "timeout", "its time was up", nil)
 	case o.Cause == "cancel":
 		c.cancel("session")
-	case o.Cause == "park":
+	case o.Cause == "park": // of a log only: hosts leave a step as it is when they park the run
 		c.add(Fact{Kind: KindParked, Reason: ForHost, Now: c.env.Now})
 	case o.Cause == "escape":
 		c.hold()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -72,6 +73,16 @@ func Units(s string) int {
 
 // readable reports whether a text can be stored and shown.
 func readable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// Blank reports whether a text has nothing that can be seen: only blanks,
+// controls, and signs without width or shape (the Braille blank has a width and
+// no dots).
+func Blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '\u2800' && !unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf, unicode.Zs,
+			unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	})
+}
 
 // maxOutput is how many bytes an output may have.
 const maxOutput = 32 << 20

@@ -18,7 +18,8 @@ type claim struct {
 	graph *flow.Graph
 	run   string
 	token int64
-	kept  bool // the newest commit didn't give it back
+	kept  bool   // the newest commit didn't give it back
+	left  func() // comes before it is given back
 }
 
 // Commit stores a commit. The claim goes back with it when the run no longer
@@ -30,12 +31,14 @@ func (c *claim) Commit(ctx context.Context, before *flow.Run, commit *flow.Commi
 	if commit.Next.Status == flow.Running || commit.Next.Status == flow.Queued {
 		until = now.Add(crashpoint.Quick(runner.Lease))
 		w.LeaseUntil = until.UnixMilli()
+	} else {
+		c.left()
 	}
 	if err := c.host.Store.Commit(ctx, w); err != nil {
 		return until, lost(err)
 	}
 	c.kept = w.LeaseUntil > 0
-	c.host.told(before, commit)
+	c.host.told(commit)
 	return until, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
 )
 
 // Drive carries out one run until it has ended, waits for somebody, or is
@@ -18,6 +19,7 @@ import (
 // process holds; notice is told of that once. When ctx ends, the run is parked
 // for any host.
 func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, until time.Time)) (*flow.Run, error) {
+	defer h.house().Coming(id)()
 	told := false
 	for {
 		var c *store.Claimed
@@ -48,6 +50,7 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 			told = true
 		})
 		if over || err != nil {
+			h.house().Over(run)
 			return run, err
 		}
 	}
@@ -122,6 +125,12 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if err != nil {
 		return err
 	}
+	if by, key := flow.KeyOf(ev); key != "" {
+		_, err := h.Store.Taken(ctx, store.Key{Run: id, By: by, Key: key})
+		if !errors.Is(err, store.ErrNotFound) {
+			return err // nil: it was taken
+		}
+	}
 	now := time.Now().UnixMilli()
 	d, err := h.Store.Definition(ctx, info.Definition)
 	if err != nil {
@@ -138,6 +147,9 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	if c.Refused != nil {
 		return c.Refused
 	}
+	if refused := h.unfit(d, run, ev); refused != nil {
+		return refused
+	}
 	if info.LeaseUntil > now { // its holder would refuse the same, and can't say so
 		return store.ErrFenced
 	}
@@ -146,17 +158,39 @@ func (h *Runs) visit(ctx context.Context, id string, ev flow.Event, consumed []s
 	}
 	err = h.Store.Commit(ctx, store.Write{Graph: g, Before: run, Commit: &c, Now: now, Consumed: consumed})
 	if err == nil {
-		h.told(run, &c)
+		h.told(&c)
 	}
 	return err
+}
+
+// unfit refuses the answer of a checkpoint that its Go type can't hold, if the
+// code of the run's definition is here.
+func (h *Runs) unfit(d store.Definition, run *flow.Run, ev flow.Event) *flow.Refusal {
+	a, ok := ev.(flow.Answer)
+	if !ok || len(a.Value) == 0 || h.Find == nil {
+		return nil
+	}
+	def, err := h.Find(d)
+	if err != nil {
+		return nil // whoever has the code reads it
+	}
+	if err := workflow.Decodes(def.Program, run.Open.Node, a.Value); err != nil {
+		return &flow.Refusal{Code: "invalid", Reason: "the answer doesn't fit: " + err.Error()}
+	}
+	return nil
 }
 
 // Send brings an event to a run: an answer, pause, resume, cancel or escape. It
 // returns when the run has taken it. A *flow.Refusal says why it doesn't. An
 // answer that is there already, by the same key with the same content, counts
-// as taken.
+// as taken. One with a key is taken once, and whoever sends it again after a
+// crash leaves the same signal.
 func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 	signal := uuid.NewString()
+	by, key := flow.KeyOf(ev)
+	if key != "" {
+		signal = DerivedID(id, by, key)
+	}
 	left := false
 	for {
 		if err := h.bury(ctx); err != nil {
@@ -172,7 +206,7 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 			}
 		}
 		var consumed []string
-		if left {
+		if left || key != "" {
 			consumed = []string{signal}
 		}
 		err := h.visit(ctx, id, ev, consumed)

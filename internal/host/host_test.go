@@ -100,14 +100,28 @@ func gate(id string) *w.HumanNode[string] {
 		[]w.Option[string]{{Key: "yes", Label: "Yes"}, {Key: "no", Label: "No"}})
 }
 
-// until waits for a file of the folder.
-func (p *place) until(name string) {
+// soon waits until something holds, at most a minute.
+func (p *place) soon(what string, holds func() bool) {
 	p.t.Helper()
-	for range time.Tick(10 * time.Millisecond) {
-		if b, err := os.ReadFile(filepath.Join(p.dir, name)); err == nil && len(b) > 0 {
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			p.t.Errorf("after a minute it still doesn't hold: %s", what)
 			return
 		}
 	}
+}
+
+// until waits for a file of the folder.
+func (p *place) until(name string) {
+	p.t.Helper()
+	p.soon("the file "+name+" is there", func() bool {
+		b, err := os.ReadFile(filepath.Join(p.dir, name))
+		return err == nil && len(b) > 0
+	})
 }
 
 func TestW13_TheRunOfADeadHolderGoesOnAtOnce(t *testing.T) {

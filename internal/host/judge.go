@@ -1,7 +1,6 @@
 package host
 
 import (
-	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
@@ -62,7 +61,7 @@ func judge(step runner.Step, a sight) move {
 	switch a.Reason {
 	case transcript.Interrupted:
 		return moveResume
-	case transcript.Aborted:
+	case transcript.Aborted: // CausePark is of a log only: see there
 		let := a.Cause == transcript.CauseEscape && (step.Resumes >= a.Escapes || mutant("host.EscapeUnheld"))
 		if (let || a.Cause == transcript.CausePark && a.first || mutant("host.EndedGoesOn")) && !mutant("host.ResumeUnprompted") {
 			return moveResume
@@ -120,7 +119,7 @@ func stopOf(a sight) string {
 		return string(a.Reason)
 	}
 	switch {
-	case strings.TrimSpace(a.Text) != "":
+	case !flow.Blank(a.Text):
 		return "ok"
 	case a.Called:
 		return "tool_only"

@@ -100,11 +100,10 @@ func TestR6_ABusyDatabaseIsWaitedFor(t *testing.T) {
 		defer stop()
 		done := make(chan error)
 		go func() { done <- h.Work(ctx, 1) }()
-		for range time.Tick(10 * time.Millisecond) {
-			if r, _, err := p.db.Load(t.Context(), id); err != nil || r.Status == flow.Completed {
-				break
-			}
-		}
+		p.soon("the run has completed", func() bool {
+			r, _, err := p.db.Load(t.Context(), id)
+			return err != nil || r.Status == flow.Completed
+		})
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -200,14 +199,13 @@ func TestW7_ARunOfANewerDefinition(t *testing.T) {
 			t.Errorf("%T: %v", ev, err)
 		}
 	}
-	for range time.Tick(10 * time.Millisecond) { // its timer passes, and doesn't end the host
+	p.soon("its timer passes, and doesn't end the host", func() bool {
 		if err := h.Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r, _, err := p.db.Load(t.Context(), asks); err != nil || r.Status == flow.Parked && r.Wake == 0 {
-			break
-		}
-	}
+		r, _, err := p.db.Load(t.Context(), asks)
+		return err != nil || r.Status == flow.Parked && r.Wake == 0
+	})
 	for _, id := range []string{asks, naps, says, open} {
 		if err := h.Send(t.Context(), id, flow.Cancel{By: "me"}); err != nil {
 			t.Errorf("cancel: %v", err)

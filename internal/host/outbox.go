@@ -28,6 +28,11 @@ type Inbox interface {
 // delivers the row. A presentation that came too late (a person has spoken, or
 // the session has a newer run) is marked without being sent.
 //
+// One delivery goes on at a time, in the order of the rows. A session that
+// can't take a row now gets the later ones later, too. A row that can't be read
+// or that the session refuses keeps the others from nothing. What couldn't be
+// delivered is tried again, and told once a row.
+//
 // Rows are looked for when this process has committed one, when a session
 // opens, and every Poll for those of other processes.
 type Outbox struct {
@@ -35,7 +40,9 @@ type Outbox struct {
 
 	store   store.Store
 	trouble func(session string, err error)
-	wake    chan struct{} // holds a value while a session is due
+	wake    chan struct{}   // holds a value while a session is due
+	turn    chan struct{}   // holds a value while somebody delivers
+	told    map[string]bool // rows whose trouble was told; of who delivers
 
 	mu   sync.Mutex
 	live map[string]box
@@ -57,7 +64,7 @@ const sendWait = 10 * time.Second
 // NewOutbox makes an outbox without sessions. trouble is told what couldn't be
 // delivered and will be tried again; nil: nobody listens.
 func NewOutbox(s store.Store, trouble func(session string, err error)) *Outbox {
-	return &Outbox{Poll: PollOutbox, store: s, trouble: trouble, wake: make(chan struct{}, 1), live: map[string]box{}, due: map[string]bool{}}
+	return &Outbox{Poll: PollOutbox, store: s, trouble: trouble, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), told: map[string]bool{}, live: map[string]box{}, due: map[string]bool{}}
 }
 
 // Open says that a session is live here. The database knows its token already
@@ -114,7 +121,12 @@ func (o *Outbox) Run(ctx context.Context) {
 			ids = o.take(true)
 		}
 		for _, id := range ids {
-			if err := o.Deliver(ctx, id); err != nil && ctx.Err() == nil && o.trouble != nil {
+			err := o.mail(ctx, id, func(row string) bool {
+				known := o.told[row]
+				o.told[row] = true
+				return !known
+			})
+			if err != nil && ctx.Err() == nil && o.trouble != nil {
 				o.trouble(id, err)
 			}
 		}
@@ -136,6 +148,17 @@ func (o *Outbox) take(all bool) []string {
 // Deliver delivers what a session is to be told now. Of a session that isn't
 // live here it does nothing.
 func (o *Outbox) Deliver(ctx context.Context, id string) error {
+	return o.mail(ctx, id, func(string) bool { return true })
+}
+
+// mail is Deliver; of a row that fails it returns the error if it is worth it.
+func (o *Outbox) mail(ctx context.Context, id string, worth func(row string) bool) error {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("outbox of session %s: %w", id, context.Cause(ctx))
+	}
 	o.mu.Lock()
 	b, here := o.live[id]
 	o.mu.Unlock()
@@ -144,26 +167,37 @@ func (o *Outbox) Deliver(ctx context.Context, id string) error {
 	}
 	notes, err := o.store.Outbox(ctx, id)
 	if err != nil {
-		return fmt.Errorf("outbox of session %s: %w", id, err)
+		if worth(id) {
+			return fmt.Errorf("outbox of session %s: %w", id, err)
+		}
+		return nil
 	}
+	delete(o.told, id)
 	var errs []error
 	for _, n := range notes {
 		err := b.deliver(ctx, n)
 		if err == nil {
 			err = o.store.Deliver(ctx, n.ID, id, b.token, time.Now().UnixMilli())
 		}
-		if errors.Is(err, store.ErrFenced) {
-			break // another process has the session, or has just marked it
+		switch {
+		case err == nil, errors.Is(err, store.ErrDelivered):
+			delete(o.told, n.ID)
+			continue
+		case errors.Is(err, store.ErrFenced):
+			return errors.Join(errs...) // another process has the session
 		}
-		if err != nil {
+		if worth(n.ID) {
 			errs = append(errs, fmt.Errorf("outbox of session %s: %s: %w", id, n.ID, err))
 		}
-		if ctx.Err() != nil {
-			break
+		if !errors.Is(err, errRow) {
+			break // the later ones come after it
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// errRow: it is the row's fault that it can't be delivered.
+var errRow = errors.New("the row can't be delivered")
 
 // deliver sends a row, unless it came too late. Nil: it may be marked.
 func (b box) deliver(ctx context.Context, n store.Note) error {
@@ -172,13 +206,13 @@ func (b box) deliver(ctx context.Context, n store.Note) error {
 	}
 	ev, err := Told(n)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errRow, err)
 	}
 	ctx, stop := context.WithTimeout(ctx, sendWait)
 	defer stop()
 	reply, err := b.inbox.Send(ctx, ev)
 	if err == nil && reply.Err != nil && reply.Err.Code != "superseded" {
-		err = reply.Err
+		err = fmt.Errorf("%w: %w", errRow, reply.Err)
 	}
 	return err
 }
@@ -204,9 +238,17 @@ func Told(n store.Note) (session.Tells, error) {
 	return ev, nil
 }
 
-// told wakes the delivery of what a commit tells its session.
-func (h *Runs) told(before *flow.Run, c *flow.Commit) {
-	if c.Next.Session != "" && len(flow.Rows(before, c).Outbox) > 0 {
+// told tells who waits for it what a commit has led to: the delivery, of rows
+// for the session; and a submission, that another step is open.
+func (h *Runs) told(c *flow.Commit) {
+	if x, ok := h.Steps.(*Steps); ok {
+		open := ""
+		if c.Next.Open != nil {
+			open = c.Next.Open.ID
+		}
+		x.moved(c.Next.ID, open)
+	}
+	if c.Next.Session != "" && slices.ContainsFunc(c.Facts, func(f flow.Fact) bool { return f.Notice != "" }) {
 		h.Outbox.Wake(c.Next.Session)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
-	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -353,89 +352,4 @@ func TestW17_RowsOfOtherProcessesAreFound(t *testing.T) {
 	p.running(time.Millisecond).Open("S", 1, k)
 	p.tell(nil, "news", "S") // another process's commit is found by looking
 	<-k.queued
-}
-
-// A row that can't be delivered keeps the others from nothing.
-func TestW17_OneBadRowStopsNothing(t *testing.T) {
-	p := newPlace(t)
-	p.define("news", news("done"))
-	p.tell(nil, "news", "S")
-	p.tell(nil, "news", "S")
-	k := p.open("S", nil)
-	o := host.NewOutbox(p.db, nil)
-	o.Open("S", 1, &stubborn{Inbox: k})
-	err := o.Deliver(t.Context(), "S")
-	if err == nil || !strings.Contains(err.Error(), "outbox of session S") || !strings.Contains(err.Error(), "full") || p.undelivered("S") != 1 {
-		t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
-	}
-	if err := o.Deliver(t.Context(), "S"); err != nil || p.undelivered("S") != 0 {
-		t.Errorf("%v, %d rows wait", err, p.undelivered("S"))
-	}
-}
-
-// stubborn is an inbox that refuses what comes first.
-type stubborn struct {
-	host.Inbox
-	n int
-}
-
-func (s *stubborn) Send(ctx context.Context, ev session.Event) (session.Reply, error) {
-	if s.n++; s.n == 1 {
-		return session.Reply{}, errors.New("the disk is full")
-	}
-	return s.Inbox.Send(ctx, ev)
-}
-
-// TestW37_TheOriginSessionTakesAnAssistantStepUp: a host without the session
-// leaves it alone, before anything is visible; the one that has it carries it
-// out once.
-func TestW37_TheOriginSessionTakesAnAssistantStepUp(t *testing.T) {
-	p := newPlace(t)
-	p.define("say", w.Agent("say", func(*w.Ctx) string { return "Say it." }, w.AssistantMessage()))
-	detached := p.host("detached")
-	detached.Steps = &once{}
-	id, err := detached.Start(t.Context(), host.Request{Definition: p.defs["say"], Source: "test:say", Input: w.JSON(`{"word":"hi"}`), Workspace: p.dir, Session: "S"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := p.drive(detached, id)
-	log, err := p.db.Log(t.Context(), id, 0, 0)
-	if err != nil || r.Status != flow.Parked || r.Reason != flow.ForSession || r.Open == nil || r.Open.Prepared {
-		t.Fatalf("%s (%s), %+v, %v", r.Status, r.Reason, r.Open, err)
-	}
-	last := log[len(log)-1].Facts
-	if n := len(last); n < 2 || last[n-2].Kind != flow.KindAttempt || last[n-1].Kind != flow.KindParked {
-		t.Errorf("start and parking aren't one commit: %+v", last)
-	}
-	if again := p.drive(detached, id); again.Seq != r.Seq {
-		t.Errorf("the detached host has made commit %d", again.Seq)
-	}
-	if err := p.db.Own(t.Context(), "S", 3); err != nil {
-		t.Fatal(err)
-	}
-	origin := p.host("origin")
-	steps := &once{}
-	origin.Live, origin.Steps = func() []string { return []string{"S"} }, steps
-	r = p.drive(origin, id)
-	if r.Status != flow.Completed || steps.n != 1 || r.Nodes["say"].Attempt != id+"/say#1" {
-		t.Errorf("%s: %s; %d prompts, %s", r.Status, r.Message, steps.n, r.Nodes["say"].Attempt)
-	}
-	bare := host.Request{Definition: p.defs["say"], Source: "test:say", Input: w.JSON(`{"word":"hi"}`), Workspace: p.dir}
-	if _, err := detached.Start(t.Context(), bare); err == nil || !strings.Contains(err.Error(), flow.NoSession) {
-		t.Errorf("without a session of origin: %v", err)
-	}
-}
-
-// once answers a step in a session whose token is 3.
-type once struct{ n int }
-
-func (*once) Completions() []string { return []string{"assistant"} }
-func (*once) Hold(string)           {}
-func (*once) Look(context.Context, runner.Step) (flow.StepOutcome, error) {
-	return flow.StepOutcome{State: flow.StepAbsent}, nil
-}
-
-func (x *once) Step(context.Context, runner.Step) (flow.StepOutcome, error) {
-	x.n++
-	return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Text: "said", Entry: "3-9", SessionToken: 3}, nil
 }

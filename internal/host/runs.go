@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ type Config struct {
 	// executor found (runner.InUseError), as long as that is so: they aren't
 	// claimed. nil: that is never known.
 	Elsewhere func() []string
-	Env   func(workspace string) []string
+	Env       func(workspace string) []string
 	// Dead reports whether a holder's process is known to be dead; nil: that is
 	// never known.
 	Dead func(holder string) bool
@@ -41,9 +42,12 @@ type Config struct {
 	// run doesn't keep Work from the others, and once of a store that can't be
 	// used for now ("": it isn't about one run); nil: nobody listens.
 	Trouble func(run string, err error)
-	// Left is told of a run that this host has carried out for a while, when it
-	// doesn't any more; nil: nobody listens.
-	Left func(run string)
+	// Carries is told of a run that this host is about to carry out under a
+	// claim. left is called when it doesn't any more, while it still has the
+	// claim unless that was lost: whoever claims the run next finds what was held
+	// for it free. One run may be carried out twice for a while, when a claim was
+	// lost to this host itself. Nil: nobody listens.
+	Carries func(run string) (left func())
 	// Outbox delivers what runs tell the sessions of this process; nil: that is
 	// left to others.
 	Outbox *Outbox
@@ -110,6 +114,9 @@ func (r Request) Check() error {
 	if len(broken) > 0 {
 		return &InputError{r.Definition.Graph.Name, broken}
 	}
+	if err := workflow.Decodes(r.Definition.Program, "", r.Input); err != nil {
+		return &InputError{r.Definition.Graph.Name, []string{err.Error()}}
+	}
 	return nil
 }
 
@@ -131,7 +138,7 @@ func (e *InputError) Error() string {
 }
 
 // ErrNoSteps: a workflow has a step for a model, and the host carries out none.
-var ErrNoSteps = errors.New("it is a step for a model, and this host has no sessions to carry it out in")
+var ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
 
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
@@ -205,21 +212,28 @@ func (h *Runs) hunt(run string) store.Hunt {
 // carry carries out a run that was claimed, and returns how it stands then. A
 // broken invariant of the engine ends the run's turn here, not the process.
 func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
-	if h.Left != nil {
-		defer h.Left(c.Run)
+	left := func() {}
+	if h.Carries != nil {
+		left = sync.OnceFunc(h.Carries(c.Run))
 	}
+	defer h.house().Coming(c.Run)()
+	defer left()
 	defer func() {
 		if r := recover(); r != nil {
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
 		}
 	}()
-	return h.carryOn(ctx, c)
+	if run, err = h.carryOn(ctx, c, left); errors.Is(err, runner.ErrLost) {
+		h.over(ctx, c.Run)
+	}
+	return run, err
 }
 
-func (h *Runs) carryOn(ctx context.Context, c store.Claimed) (*flow.Run, error) {
-	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true}
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left func()) (*flow.Run, error) {
+	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left}
 	out, err := h.claimed(ctx, c, cl)
 	if cl.kept && (err == nil || errors.Is(err, runner.ErrLost)) { // a lost one stays lost
+		left()
 		released := h.patient(ctx, c.Run, func() error {
 			return h.Store.Release(context.WithoutCancel(ctx), c.Run, c.Token, time.Now().UnixMilli())
 		})

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -29,9 +30,14 @@ type Live struct {
 
 	ready  chan struct{} // closed when door is set
 	door   Session
+	gone   chan struct{} // closed when it is about to end, or won't live
+	end    func()        // closes gone
 	mu     sync.Mutex
 	change chan struct{}
 }
+
+// ErrGone: a session that was about to live here won't.
+var ErrGone = errors.New("the session doesn't live here")
 
 // NewSessions knows of none.
 func NewSessions() *Sessions { return &Sessions{live: map[string]*Live{}} }
@@ -40,7 +46,8 @@ func NewSessions() *Sessions { return &Sessions{live: map[string]*Live{}} }
 // token. Its owner calls Changed whenever a run of the session begins or
 // settles.
 func NewLive(id string, token int64) *Live {
-	return &Live{ID: id, Token: token, ready: make(chan struct{}), change: make(chan struct{})}
+	gone := make(chan struct{})
+	return &Live{ID: id, Token: token, ready: make(chan struct{}), gone: gone, end: sync.OnceFunc(func() { close(gone) }), change: make(chan struct{})}
 }
 
 // Add says that a session lives here now and is reached by door.
@@ -52,8 +59,10 @@ func (s *Sessions) Add(l *Live, door Session) {
 	s.live[l.ID] = l
 }
 
-// Remove says that a session is about to end here.
+// Remove says that a session is about to end here, or won't live: who waits for
+// that waits no longer.
 func (s *Sessions) Remove(l *Live) {
+	l.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live[l.ID] == l {
@@ -81,16 +90,38 @@ func (s *Sessions) Get(id string) *Live {
 }
 
 // Send hands the session an event. Of a session that is about to live it waits
-// until that does.
+// until that does; ErrGone: it won't.
 func (l *Live) Send(ctx context.Context, ev session.Event) (session.Reply, error) {
-	<-l.ready
+	if err := l.lives(ctx); err != nil {
+		return session.Reply{}, err
+	}
 	return l.door.Send(ctx, ev)
 }
 
-// View runs f with the session's state, in its goroutine.
+// View runs f with the session's state, in its goroutine. It waits as Send does.
 func (l *Live) View(f func(*session.State)) error {
-	<-l.ready
+	if err := l.lives(context.Background()); err != nil {
+		return err
+	}
 	return l.door.View(f)
+}
+
+// lives waits until there is a door. One that is there stays the way in: it
+// tells itself that its session has ended.
+func (l *Live) lives(ctx context.Context) error {
+	select {
+	case <-l.ready:
+		return nil
+	default:
+	}
+	select {
+	case <-l.ready:
+		return nil
+	case <-l.gone:
+		return ErrGone
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Changed wakes who waits for the session. It never waits itself, so the

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -27,26 +29,60 @@ type Steps struct {
 	Waits func(run, attempt string, waiting bool)
 
 	mu      sync.Mutex
-	flights map[string]*flight // by attempt
-	coming  map[string]int     // runs that are about to be carried on here
-	change  chan struct{}      // closed at the next change of both; nil: nobody waits
+	flights map[string]*flight  // by attempt
+	ending  map[string]*flight  // those that nobody waits for, until they have ended
+	coming  map[string]*promise // runs that are about to be carried on here
+	change  chan struct{}       // closed at the next change of flights and coming; nil: nobody waits
 }
 
-// Coming says that a run is about to be carried on here, until done is called:
-// a submission for it waits until its step is.
+// promise is that a run is about to be carried on here, or that it is.
+type promise struct {
+	givers int
+	known  bool
+	open   string // the run's open attempt, once it is known
+}
+
+// Coming says that a run is carried on here, or is about to be, until done is
+// called: a submission of the session's own step waits until its flight is
+// there, but not for ever, and the tools of a step wait for its claim.
 func (x *Steps) Coming(run string) (done func()) {
+	if x == nil {
+		return func() {}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.coming == nil {
-		x.coming = map[string]int{}
+		x.coming = map[string]*promise{}
 	}
-	x.coming[run]++
+	p := x.coming[run]
+	if p == nil {
+		p = &promise{}
+		x.coming[run] = p
+	}
+	p.givers++
 	return sync.OnceFunc(func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.coming[run]--
-		x.changed()
+		if p.givers--; p.givers == 0 && x.coming[run] == p {
+			x.kept(run)
+		}
 	})
+}
+
+// kept ends the promise about a run. x.mu is held.
+func (x *Steps) kept(run string) {
+	delete(x.coming, run)
+	x.changed()
+}
+
+// moved says which attempt of a run is open now; "": none.
+func (x *Steps) moved(run, open string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.coming[run]; p != nil {
+		p.known, p.open = true, open
+		x.changed()
+	}
 }
 
 // changed wakes who waits for a flight. x.mu is held.
@@ -57,28 +93,60 @@ func (x *Steps) changed() {
 	}
 }
 
-// flight returns the flight of an attempt, nil if there is none and none is to
-// be expected.
-func (x *Steps) flight(ctx context.Context, attempt string) *flight {
-	run, _, _ := strings.Cut(attempt, "/")
+// flight returns the flight of an attempt in a session, nil if there is none and
+// none is to be expected. It waits only for the step that the session's own run
+// belongs to: another step of the session can't begin before the caller's turn
+// has ended. It waits as long as a lease.
+func (x *Steps) flight(ctx context.Context, l *Live, attempt string) *flight {
+	own := l.attempt() == attempt
+	late := time.NewTimer(crashpoint.Quick(runner.Lease))
+	defer late.Stop()
 	for {
-		x.mu.Lock()
-		f := x.flights[attempt]
-		if f != nil || x.coming[run] == 0 {
-			x.mu.Unlock()
+		f, change := x.boarded(l, attempt, own)
+		if change == nil {
 			return f
 		}
-		if x.change == nil {
-			x.change = make(chan struct{})
-		}
-		change := x.change
-		x.mu.Unlock()
 		select {
 		case <-change:
+		case <-late.C:
+			return nil
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// boarded returns the flight of an attempt, or what to wait for.
+func (x *Steps) boarded(l *Live, attempt string, own bool) (*flight, <-chan struct{}) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if f := x.flights[attempt]; f != nil {
+		if f.live != l {
+			return nil, nil // it is no business of this session
+		}
+		return f, nil
+	}
+	run, _, _ := strings.Cut(attempt, "/")
+	if p := x.coming[run]; !own || p == nil || p.known && p.open != attempt {
+		return nil, nil
+	}
+	if x.change == nil {
+		x.change = make(chan struct{})
+	}
+	return nil, x.change
+}
+
+// attempt is the one that the session's run belongs to; "": none.
+func (l *Live) attempt() (id string) {
+	err := l.View(func(s *session.State) {
+		if s.Run != nil && s.Run.Step != nil {
+			id = s.Run.Step.Attempt
+		}
+	})
+	if err != nil {
+		return "" // the session has ended, and with it whoever asks
+	}
+	return id
 }
 
 // ChildID is the id of the session in which the submit steps of a run are
@@ -132,15 +200,15 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	f, rider := x.board(l, token, s)
+	f, rider := x.board(ctx, l, token, s)
 	defer x.leave(f, rider)
 	select {
 	case <-f.done:
 		return f.outcome, f.err
 	case <-ctx.Done():
 	}
-	cause := context.Cause(ctx).Error()
-	if !ends(cause) {
+	cause := ends(ctx)
+	if cause == "" {
 		return flow.StepOutcome{}, context.Cause(ctx)
 	}
 	f.end(rider, cause)
@@ -148,10 +216,17 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	return f.outcome, f.err
 }
 
-// ends reports whether a step that is given up for this cause is stopped. A
-// park, or the loss of a claim, leaves it as it is.
-func ends(cause string) bool {
-	return cause == transcript.CauseTimeout || cause == transcript.CauseCancel || cause == transcript.CauseEscape
+// ends returns why a step is to be stopped, "" if it isn't: a park, or the loss
+// of a claim, leaves it as it is.
+func ends(ctx context.Context) string {
+	if ctx.Err() == nil {
+		return ""
+	}
+	switch cause := context.Cause(ctx).Error(); cause {
+	case transcript.CauseTimeout, transcript.CauseCancel, transcript.CauseEscape:
+		return cause
+	}
+	return ""
 }
 
 // Hold implements runner.StepExecutor.
@@ -164,68 +239,81 @@ func (x *Steps) Hold(attempt string) {
 	}
 }
 
-// Submit hands the model's output of a step to the workflow that waits for it.
-// The error says why it isn't taken, for the model.
-func (x *Steps) Submit(ctx context.Context, attempt string, output workflow.JSON) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
-	if err != nil {
-		return err
-	}
-	return step.Accept(output)
+// Submit hands the output of a step, by the model of a session, to the workflow
+// that waits for it. The error says why it isn't taken, for the model.
+func (x *Steps) Submit(ctx context.Context, l *Live, attempt string, output workflow.JSON) error {
+	return x.hand(ctx, l, attempt, func(s runner.Step) error { return s.Accept(output) })
 }
 
-// Publish stores an update of an open step.
-func (x *Steps) Publish(ctx context.Context, attempt string, u workflow.Update) error {
-	f := x.flight(ctx, attempt)
-	if f == nil {
-		return x.noStep(attempt)
-	}
-	step, err := f.open()
-	if err != nil {
-		return err
-	}
-	return step.Publish(u)
+// Publish stores an update of an open step, by the model of a session.
+func (x *Steps) Publish(ctx context.Context, l *Live, attempt string, u workflow.Update) error {
+	return x.hand(ctx, l, attempt, func(s runner.Step) error { return s.Publish(u) })
 }
 
-// noStep says which steps wait for an output, for a model that named another.
-func (x *Steps) noStep(attempt string) error {
+// noStep says which steps of the session wait for an output, for a model that
+// named another.
+func (x *Steps) noStep(l *Live, attempt string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for open, f := range x.flights {
-		if step, _ := f.now(); step.Completion == transcript.CompleteSubmit {
-			return fmt.Errorf("no step waits for the output of attempt %q; the open attempt is %q", attempt, open)
+	var open []string
+	for id, f := range x.flights {
+		if step, _ := f.now(); f.live == l && step.Completion == transcript.CompleteSubmit {
+			open = append(open, id)
 		}
 	}
-	return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
+	if len(open) == 0 {
+		return fmt.Errorf("no step waits for the output of attempt %q: it has ended, or isn't carried out here", attempt)
+	}
+	slices.Sort(open)
+	return fmt.Errorf("no step waits for the output of attempt %q; open here: %s", attempt, strings.Join(open, ", "))
 }
 
 // board joins the flight of an attempt, or starts it.
-func (x *Steps) board(l *Live, token int64, s runner.Step) (*flight, *Rider) {
+func (x *Steps) board(ctx context.Context, l *Live, token int64, s runner.Step) (*flight, *Rider) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	f := x.flights[s.Attempt]
 	if f == nil {
 		f = &flight{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
+		if old := x.ending[s.Attempt]; old != nil {
+			f.before = old.done
+		}
 		if x.flights == nil {
-			x.flights = map[string]*flight{}
+			x.flights, x.ending = map[string]*flight{}, map[string]*flight{}
 		}
 		x.flights[s.Attempt] = f
-		x.changed()
 		defer func() { go f.fly() }()
 	}
-	return f, f.join(s)
+	if p := x.coming[s.Run]; p != nil {
+		p.known, p.open = true, s.Attempt
+	}
+	x.changed()
+	r := f.join(s)
+	if cause := ends(ctx); cause != "" {
+		f.end(r, cause)
+	}
+	return f, r
 }
 
-// leave ends a flight that nobody waits for any more.
+// leave ends a flight that nobody waits for any more, and waits for its end: no
+// deed of it comes after that.
 func (x *Steps) leave(f *flight, r *Rider) {
+	attempt := r.step.Attempt
+	x.mu.Lock()
+	last := f.quit(r)
+	if last && x.flights[attempt] == f {
+		delete(x.flights, attempt)
+		x.ending[attempt] = f
+	}
+	x.mu.Unlock()
+	if !last {
+		return
+	}
+	<-f.done
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f.quit(r) && x.flights[r.step.Attempt] == f {
-		delete(x.flights, r.step.Attempt)
+	if x.ending[attempt] == f {
+		delete(x.ending, attempt)
 	}
 }
 
@@ -234,8 +322,11 @@ func (x *Steps) leave(f *flight, r *Rider) {
 type flight struct {
 	live  *Live
 	token int64
-	wish  chan struct{} // look again: who counts, or what they want, may have changed
-	left  chan struct{} // closed when nobody waits
+
+	before <-chan struct{} // closed when the flight of the same attempt before this one has ended; nil: there was none
+
+	wish chan struct{} // look again: who counts, or what they want, may have changed
+	left chan struct{} // closed when nobody waits
 
 	listen func(run, attempt string, waiting bool) // nil: nobody does
 	done   chan struct{}                           // closed when outcome or err is set
@@ -308,6 +399,9 @@ var errLeft = errors.New("nobody waits for the step")
 // fly carries the attempt out.
 func (f *flight) fly() {
 	defer close(f.done)
+	if f.before != nil {
+		<-f.before // it may be about to speak
+	}
 	var p Pilot
 	for {
 		select {

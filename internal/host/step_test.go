@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func (p *place) echo(opts ...w.NodeOption) {
 	})), opts...))
 }
 
-// say is one step whose answer is the output.
+// assistant is one step whose answer is the output.
 func (p *place) assistant(opts ...w.NodeOption) {
 	p.t.Helper()
 	p.define("say", w.Agent("say", ask("Say it."), w.AssistantMessage(w.MaxChars(20)), opts...))
@@ -101,6 +102,7 @@ settled: done`)
 func TestW32_HowAnAnswerStopped(t *testing.T) {
 	for name, c := range map[string]struct{ steps, code string }{
 		"blank":      {"  - text: \" \\n\"\n", "empty"},
+		"invisible":  {"  - text: \"\\u200b\\u2060\\ufeff \\u3164\\u00a0\\ufe0f\\u200d\"\n", "empty"},
 		"length":     {"  - text: cut\n    finish: length\n", "length"},
 		"too long":   {"  - text: 123456789012345678901\n", "max_chars"},
 		"error":      {"  - error: {status: 400}\n", "error"},
@@ -206,15 +208,13 @@ func TestW32_TimeoutAgainstAnswer(t *testing.T) {
 // settled waits until the attempt's run has settled.
 func (p *process) settled(h *house, attempt string) {
 	p.t.Helper()
-	for range time.Tick(time.Millisecond) {
+	p.soon("attempt "+attempt+" settles", func() bool {
 		var s session.StepState
 		if err := h.agent.View(func(st *session.State) { s = st.Attempt(attempt).State }); err != nil {
 			p.t.Fatal(err)
 		}
-		if s == session.StepSettled {
-			return
-		}
-	}
+		return s == session.StepSettled
+	})
 }
 
 // Two callers of one attempt share one turn, and only the newest may end it.
@@ -253,11 +253,7 @@ func TestW30_ASecondCallJoins(t *testing.T) {
 
 // joined waits until so many callers share an attempt.
 func (p *process) joined(attempt string, n int) {
-	for range time.Tick(time.Millisecond) {
-		if host.Callers(p.steps, attempt) == n {
-			return
-		}
-	}
+	p.soon(fmt.Sprintf("%d callers share attempt %s", n, attempt), func() bool { return host.Callers(p.steps, attempt) == n })
 }
 
 // A process that ends leaves the step as it is; the next owner goes on, with
@@ -386,6 +382,9 @@ func TestW31_AYieldWaitsForTheUser(t *testing.T) {
 	q.runs.Observe = func(_ string, _ *flow.Run, c *flow.Commit) {
 		for _, f := range c.Facts {
 			if f.Kind == flow.KindYielded || f.Kind == flow.KindSpoke {
+				if open := c.Next.Open; (open.Deadline == 0) != open.Waits || (open.Left > 0) != open.Waits {
+					t.Errorf("waits %v: it is due at %d, with %d ms left", open.Waits, open.Deadline, open.Left)
+				}
 				waits <- f.Kind == flow.KindYielded
 			}
 		}

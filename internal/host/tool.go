@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,12 +81,22 @@ func (t *Tool) carry(ctx context.Context, call string, a workflowtool.Args) (str
 		return t.start(ctx, runs, call, a)
 	case workflowtool.Status:
 		return t.status(ctx, runs, a)
+	}
+	by := t.who()
+	done, err := runs.Store.Taken(ctx, store.Key{Session: t.Here.ID, By: by, Key: call})
+	if err == nil { // before a crash
+		return t.steered(ctx, runs, done)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	switch a.Action {
 	case workflowtool.Pause:
-		return t.steer(ctx, runs, a, flow.Pause{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Pause{By: by, Key: call})
 	case workflowtool.Resume:
-		return t.steer(ctx, runs, a, flow.Resume{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Resume{By: by, Key: call})
 	case workflowtool.Cancel:
-		return t.steer(ctx, runs, a, flow.Cancel{By: t.who()})
+		return t.steer(ctx, runs, a, flow.Cancel{By: by, Key: call})
 	case workflowtool.Answer:
 		return t.answer(ctx, runs, call, a)
 	}
@@ -100,47 +109,44 @@ func (t *Tool) who() string { return "model:" + t.Here.ID }
 // submit hands in the output of the open step. The session keeps it as a fact
 // of the call's result, which is on disk before anybody acts on it.
 func (t *Tool) submit(ctx context.Context, a workflowtool.Args) session.Output {
-	if a.Attempt == "" {
-		a.Attempt = t.attempt()
-	}
+	attempt, err := t.attempt(a)
 	switch {
-	case a.Attempt == "":
-		return toolError(errors.New("no step of a workflow is open here, so there is nothing to submit"))
+	case err != nil:
+		return toolError(err)
 	case len(a.Output) == 0:
 		return toolError(errors.New("submit needs output"))
 	}
-	if err := t.Steps.Submit(ctx, a.Attempt, a.Output); err != nil {
+	if err := t.Steps.Submit(ctx, t.Here, attempt, a.Output); err != nil {
 		return toolError(fmt.Errorf("not accepted: %w", err))
 	}
 	return session.Output{Outcome: transcript.OutcomeOK, Text: "Accepted as the output of the step. End your turn.",
-		Submitted: &transcript.Submission{Attempt: a.Attempt, Output: json.RawMessage(a.Output)}}
+		Submitted: &transcript.Submission{Attempt: attempt, Output: json.RawMessage(a.Output)}}
 }
 
-// attempt is the one that the session's run belongs to.
-func (t *Tool) attempt() (id string) {
-	err := t.Here.View(func(s *session.State) {
-		if s.Run != nil && s.Run.Step != nil {
-			id = s.Run.Step.Attempt
-		}
-	})
-	if err != nil {
-		return "" // the session has ended, and with it the call
+// attempt is the one that a call is about: the one that it names, else the one
+// that the session's run belongs to.
+func (t *Tool) attempt(a workflowtool.Args) (string, error) {
+	id := cmp.Or(a.Attempt, t.Here.attempt())
+	run, _, _ := strings.Cut(id, "/")
+	switch {
+	case id == "":
+		return "", fmt.Errorf("no step of a workflow is open here, so there is nothing to %s", a.Action)
+	case a.Run != "" && a.Run != run:
+		return "", fmt.Errorf("attempt %q doesn't belong to run %q; leave run out", id, a.Run)
 	}
-	return id
+	return id, nil
 }
 
 func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) {
-	if a.Attempt == "" {
-		a.Attempt = t.attempt()
-	}
+	attempt, err := t.attempt(a)
 	switch {
-	case a.Attempt == "":
-		return "", errors.New("no step of a workflow is open here, so nothing can be updated")
+	case err != nil:
+		return "", err
 	case a.Update == nil:
 		return "", errors.New("update needs update, with type and data")
 	}
 	u := workflow.Update{Type: a.Update.Type, Key: cmp.Or(a.Update.Key, "step"), Data: a.Update.Data}
-	if err := t.Steps.Publish(ctx, a.Attempt, u); err != nil {
+	if err := t.Steps.Publish(ctx, t.Here, attempt, u); err != nil {
 		return "", err
 	}
 	return "Stored.", nil
@@ -242,8 +248,7 @@ func (t *Tool) mine(ctx context.Context, runs *Runs, name string) (store.Info, e
 const maxListed = 20
 
 func (t *Tool) ours(ctx context.Context, runs *Runs) ([]store.Info, error) {
-	all, err := runs.Store.Runs(ctx, 0)
-	return slices.DeleteFunc(all, func(i store.Info) bool { return i.Session != t.Here.ID }), err
+	return runs.Store.Select(ctx, store.Which{Session: t.Here.ID})
 }
 
 func (t *Tool) status(ctx context.Context, runs *Runs, a workflowtool.Args) (string, error) {
@@ -331,10 +336,19 @@ func (t *Tool) steer(ctx context.Context, runs *Runs, a workflowtool.Args, ev fl
 	if err != nil {
 		return "", err
 	}
+	if _, ends := ev.(flow.Cancel); ends && strings.HasPrefix(t.Here.attempt(), i.ID+"/") {
+		return t.endOwn(ctx, runs, i.ID, ev)
+	}
 	if err := runs.Send(ctx, i.ID, ev); err != nil {
 		return "", err
 	}
-	if _, i, err = runs.Store.Load(ctx, i.ID); err != nil {
+	return t.steered(ctx, runs, i.ID)
+}
+
+// steered says how a run stands that was steered, and has it carried on.
+func (t *Tool) steered(ctx context.Context, runs *Runs, run string) (string, error) {
+	_, i, err := runs.Store.Load(ctx, run)
+	if err != nil {
 		return "", err
 	}
 	if t.Started != nil && !i.Status.Ended() {
@@ -354,9 +368,6 @@ func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a workflowto
 	if err != nil {
 		return "", err
 	}
-	if done, err := t.answered(ctx, runs, i.ID, call); done || err != nil {
-		return "It is answered.", err
-	}
 	decision := ""
 	if run.Open != nil {
 		decision = run.Open.Decision
@@ -370,18 +381,4 @@ func (t *Tool) answer(ctx context.Context, runs *Runs, call string, a workflowto
 	a.Run = i.ID
 	return t.steer(ctx, runs, a, flow.Answer{Decision: decision, Choice: a.Choice, Text: a.Text, Value: value,
 		By: t.who(), Key: call, Model: true})
-}
-
-// answered reports whether this call has answered already: carried out again,
-// it must not answer what the run asks now.
-func (t *Tool) answered(ctx context.Context, runs *Runs, run, call string) (bool, error) {
-	log, err := runs.Store.Log(ctx, run, 0, 0)
-	for _, e := range log {
-		for _, f := range e.Facts {
-			if f.Kind == flow.KindAnswered && f.Key == call && f.By == t.who() {
-				return true, err
-			}
-		}
-	}
-	return false, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
@@ -51,6 +52,8 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	says(t, h.call("c1.3", m{"action": "start", "workflow": "check", "input": m{"word": 1}}), "error", "/word: got number, want string")
 	says(t, h.call("c1.4", m{"action": "submit", "output": 1}), "error", "no step of a workflow is open here")
 	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "output": 1}), "error", `no step waits for the output of attempt "r/x#1"`)
+	says(t, h.call("c1.4", m{"action": "submit", "attempt": "r/x#1", "run": "q", "output": 1}), "error", `attempt "r/x#1" doesn't belong to run "q"`)
+	says(t, h.call("c1.4", m{"action": "update", "attempt": "r/x#1", "run": "q"}), "error", `attempt "r/x#1" doesn't belong to run "q"`)
 	says(t, h.call("c1.5", m{"action": "pause"}), "error", "0 runs of this session haven't ended")
 
 	// The same call is the same run.
@@ -71,13 +74,51 @@ func TestW41_TheToolStartsAndSteers(t *testing.T) {
 	says(t, h.call("c3.2", m{"action": "answer", "input": m{"answer": 1}}), "error", "got number, want string")
 	answer := m{"action": "answer", "run": id, "input": m{"answer": "blue"}}
 	says(t, h.call("c3.3", answer), "ok")
-	says(t, h.call("c3.3", answer), "ok", "It is answered.")
+	says(t, h.call("c3.3", answer), "ok", "Done.")
 	if got := q.output(q.drive(q.runs, id)); got != `{"answer":"blue"}` {
 		t.Error(got)
 	}
 	says(t, h.call("c3.4", m{"action": "status", "run": id}), "ok", "completed", `Output: {"answer":"blue"}`)
-	says(t, h.call("c3.3", answer), "ok", "It is answered.")
+	says(t, h.call("c3.3", answer), "ok", "is now completed")
 	says(t, h.call("c3.5", m{"action": "answer", "run": id, "input": 1}), "error", "isn't waiting for an answer")
+}
+
+// A call that is carried out again after a crash does nothing that a person has
+// changed since, and isn't told as refused.
+func TestW41_ACallThatComesAgainSteersOnce(t *testing.T) {
+	p := newPlace(t)
+	p.define("gate", w.Checkpoint[reply]("asks", ask("?")))
+	q := p.process("h", p.script("  - text: x\n"))
+	h := q.open("")
+	id := q.begin("gate", h.id)
+	pause, resume, cancel := m{"action": "pause"}, m{"action": "resume"}, m{"action": "cancel"}
+	stands := func(want flow.Status) {
+		t.Helper()
+		if r, _, err := p.db.Load(t.Context(), id); err != nil || r.Status != want {
+			t.Errorf("it is %s, %v; want %s", r.Status, err, want)
+		}
+	}
+	says(t, h.call("c1", pause), "ok", "waiting (paused)")
+	says(t, h.call("c1", pause), "ok", "waiting (paused)")
+	says(t, h.call("c2", resume), "ok", "queued")
+	if err := q.runs.Send(t.Context(), id, flow.Pause{By: "user"}); err != nil {
+		t.Fatal(err)
+	}
+	says(t, h.call("c2", resume), "ok", "waiting (paused)")
+	stands(flow.Waiting)
+	// The process died when it had left its wish to the holder, whose claim ran out.
+	now := time.Now().UnixMilli()
+	if err := p.db.Leave(t.Context(), id, host.DerivedID(id, "model:"+h.id, "c4"), flow.Resume{By: "model:" + h.id, Key: "c4"}, now); err != nil {
+		t.Fatal(err)
+	}
+	says(t, h.call("c4", resume), "ok", "queued")
+	if left, err := p.db.Signals(t.Context(), id); err != nil || len(left) != 0 {
+		t.Errorf("%d signals are left, %v", len(left), err)
+	}
+	says(t, h.call("c5", cancel), "ok", "cancelled")
+	says(t, h.call("c5", cancel), "ok", "cancelled")
+	says(t, h.call("c6", m{"action": "cancel", "run": id}), "error", "has ended")
+	stands(flow.Cancelled)
 }
 
 // Whatever a model says, a person's decision stays the person's.

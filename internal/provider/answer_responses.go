@@ -19,10 +19,15 @@ type respEvent struct {
 	Text      wide           `json:"text"`
 	Refusal   wide           `json:"refusal"`
 	Arguments argText        `json:"arguments"`
-	Item      jsontext.Value `json:"item"`
-	Response  jsontext.Value `json:"response"`
+	ItemAt    span           `json:"item"`
+	BodyAt    span           `json:"response"`
 	Error     jsontext.Value `json:"error"`
+
+	data []byte // the event, until the next one is read
 }
+
+func (v *respEvent) item() jsontext.Value { return v.ItemAt.of(v.data) }
+func (v *respEvent) body() jsontext.Value { return v.BodyAt.of(v.data) }
 
 // respBody is the response object of the terminal events.
 type respBody struct {
@@ -101,6 +106,7 @@ func (a *respAnswer) take(e event) *llm.Error {
 	if err := readJSON(data, &v); err != nil {
 		return badEvent(e, err)
 	}
+	v.data = data
 	kind := v.Type.text()
 	if kind == "" {
 		kind = e.name
@@ -146,11 +152,11 @@ func (a *respAnswer) dispatch(kind string, v *respEvent, e event) *llm.Error {
 
 // note keeps the ids that the first events tell.
 func (a *respAnswer) note(v *respEvent, e event) *llm.Error {
-	if isNull(v.Response) {
+	if isNull(v.body()) {
 		return nil
 	}
 	var body respBody
-	if err := readJSON(v.Response, &body); err != nil {
+	if err := readJSON(v.body(), &body); err != nil {
 		return badEvent(e, err)
 	}
 	a.body = body
@@ -161,9 +167,9 @@ func (a *respAnswer) added(v *respEvent) *llm.Error {
 	if len(a.items) >= maxCalls {
 		return tooMany()
 	}
-	raw, err := readItem(v.Item)
+	raw, err := readItem(v.item())
 	if err != nil {
-		return badEvent(event{data: v.Item}, err)
+		return badEvent(event{data: v.item()}, err)
 	}
 	a.open(&respItem{index: v.Output, id: raw.ID.text(), kind: raw.Type.text(), name: raw.Name.text(), callID: raw.CallID.text()})
 	return nil
@@ -259,9 +265,9 @@ func (a *respAnswer) show(i *respItem, t llm.DeltaType, text string) {
 
 // finished takes a whole item.
 func (a *respAnswer) finished(v *respEvent) *llm.Error {
-	raw, err := readItem(v.Item)
+	raw, err := readItem(v.item())
 	if err != nil {
-		return badEvent(event{data: v.Item}, err)
+		return badEvent(event{data: v.item()}, err)
 	}
 	kind := raw.Type.text()
 	i := a.find(kind, v.Output, raw.ID.text(), true)
@@ -271,11 +277,14 @@ func (a *respAnswer) finished(v *respEvent) *llm.Error {
 		}
 		i = a.open(&respItem{index: v.Output, id: raw.ID.text(), kind: kind, name: raw.Name.text()})
 	}
-	i.done = v.Item
+	i.done = bytes.Clone(v.item())
+	if joinParts(raw.Content) != "" {
+		i.body = joiner{} // the item has it all
+	}
 	if i.told {
 		return nil
 	}
-	for _, p := range raw.parts(v.Item, a.maker) { // nobody saw it coming
+	for _, p := range raw.parts(v.item(), a.maker) { // nobody saw it coming
 		switch p.Type {
 		case llm.TextPart:
 			a.show(i, llm.TextDelta, p.Text)
@@ -291,8 +300,8 @@ func (a *respAnswer) finished(v *respEvent) *llm.Error {
 // end takes the terminal event.
 func (a *respAnswer) end(kind string, v *respEvent, e event) *llm.Error {
 	var body respBody
-	if !isNull(v.Response) {
-		if err := readJSON(v.Response, &body); err != nil {
+	if !isNull(v.body()) {
+		if err := readJSON(v.body(), &body); err != nil {
 			return badEvent(e, err)
 		}
 	}
@@ -372,10 +381,16 @@ func (a *respAnswer) used() llm.Usage {
 func (a *respAnswer) partial() (string, llm.Usage) {
 	text := ""
 	for _, i := range a.items {
-		if i.kind == "message" {
-			i.body.flush()
-			text += i.body.text()
+		if i.kind != "message" {
+			continue
 		}
+		i.body.flush()
+		said := i.body.text()
+		if said == "" && i.done != nil {
+			raw, _ := readItem(i.done)
+			said = joinParts(raw.Content)
+		}
+		text += said
 	}
 	return text, a.used()
 }

@@ -35,11 +35,11 @@ type plainMessage struct {
 	Status  wide `json:"status"`
 	Role    wide `json:"role"`
 	Content []struct {
-		Type        wide           `json:"type"`
-		Text        wide           `json:"text"`
-		Refusal     wide           `json:"refusal"`
-		Annotations jsontext.Value `json:"annotations"`
-		Logprobs    jsontext.Value `json:"logprobs"`
+		Type        span `json:"type"`
+		Text        span `json:"text"`
+		Refusal     span `json:"refusal"`
+		Annotations span `json:"annotations"`
+		Logprobs    span `json:"logprobs"`
 	} `json:"content"`
 }
 

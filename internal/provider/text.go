@@ -26,6 +26,9 @@ func (t *wide) UnmarshalJSON(b []byte) error {
 
 // text returns the content with broken characters as U+FFFD.
 func (t wide) text() string {
+	if utf8.ValidString(string(t)) {
+		return string(t)
+	}
 	var j joiner
 	return j.add(t) + j.flush()
 }
@@ -215,6 +218,26 @@ func (p *place) UnmarshalJSON(b []byte) error {
 	n, err := strconv.Atoi(strings.Trim(string(b), `"`))
 	*p = place{n, err == nil}
 	return nil
+}
+
+// span is where a value stands in the event that is read: an item may be large,
+// and isn't copied to be read.
+type span struct{ from, to int64 }
+
+// UnmarshalJSONFrom passes over the value.
+func (s *span) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	s.from = d.InputOffset()
+	if err := d.SkipValue(); err != nil {
+		return err
+	}
+	s.to = d.InputOffset()
+	return nil
+}
+
+// of returns the value, which shares the event's bytes; in front of it stand
+// its colon and white space.
+func (s span) of(event []byte) jsontext.Value {
+	return bytes.TrimLeft(event[s.from:s.to], ": \t\r\n")
 }
 
 // isNull reports whether a value is missing or null.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
@@ -83,6 +84,7 @@ type runner struct {
 	wish     *Signal         // a cancel or escape that the open step was told of
 	expired  bool            // the open effect was told that its time is up
 	stop     <-chan struct{} // closed when the run is to be given up
+	until    atomic.Int64    // when the lease ends, in Unix milliseconds
 	troubled bool            // Trouble was told, and the store couldn't be used since
 }
 
@@ -120,7 +122,9 @@ func Drive(ctx context.Context, c Config) (*flow.Run, error) {
 		}
 	})
 	defer r.late.Stop()
+	r.until.Store(c.Until.UnixMilli())
 	err := r.drive(ctx)
+	r.until.Store(0)
 	r.end(errOver)
 	return r.Run, err
 }
@@ -232,6 +236,7 @@ func (r *runner) watched(call func() error) error {
 
 // tooLate ends what runs when the lease has run out.
 func (r *runner) tooLate() error {
+	r.until.Store(0)
 	r.end(ErrLost)
 	return fmt.Errorf("%w: its lease couldn't be renewed in time", ErrLost)
 }
@@ -240,6 +245,7 @@ func (r *runner) tooLate() error {
 func (r *runner) leased(until time.Time) {
 	if !until.IsZero() {
 		r.late.Reset(time.Until(until) - crashpoint.Quick(StartMargin))
+		r.until.Store(until.UnixMilli())
 	}
 }
 
@@ -420,81 +426,4 @@ func (r *runner) overdue(ctx context.Context) error {
 func (r *runner) park(ctx context.Context) error {
 	r.end(errParked)
 	return r.decide(ctx, flow.Park{For: flow.ForHost}, nil)
-}
-
-// signals carries out what others left for the run.
-func (r *runner) signals(ctx context.Context) error {
-	var list []Signal
-	err := r.tried(func() (err error) {
-		list, err = r.Claim.Signals(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, s := range list {
-		if r.wish != nil && r.wish.ID == s.ID {
-			continue // the step was told, and hasn't ended yet
-		}
-		if r.tellStep(s) {
-			continue
-		}
-		refused, err := r.commit(ctx, s.Event, []string{s.ID})
-		if err == nil && refused != nil {
-			err = r.drop(ctx, s.ID)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *runner) drop(ctx context.Context, signal string) error {
-	return r.tried(func() error { return r.Claim.Drop(ctx, signal) })
-}
-
-// tellStep tells a running agent step that it is to end; its outcome decides.
-func (r *runner) tellStep(s Signal) bool {
-	e := r.running
-	if e == nil || e.Kind != flow.DoStep || r.wish != nil {
-		return false
-	}
-	cause := errCancelled
-	switch s.Event.(type) {
-	case flow.Cancel:
-	case flow.Escape:
-		cause = errEscaped
-		r.Steps.Hold(e.Attempt)
-	default:
-		return false
-	}
-	r.wish = &s
-	e.stop(cause)
-	return true
-}
-
-// stepDone takes the end of an agent step, and then what it was told to end
-// for.
-func (r *runner) stepDone(ctx context.Context, done flow.StepDone) error {
-	wish := r.wish
-	r.wish = nil
-	o := done.Outcome
-	if wish == nil || o.Stop != "aborted" || o.Output != nil {
-		refused, err := r.commit(ctx, done, nil)
-		if err != nil {
-			return err
-		}
-		if refused != nil {
-			return fmt.Errorf("run %s: %w", r.Run.ID, refused)
-		}
-		if wish == nil {
-			return nil
-		}
-	}
-	refused, err := r.commit(ctx, wish.Event, []string{wish.ID})
-	if err == nil && refused != nil {
-		err = r.drop(ctx, wish.ID)
-	}
-	return err
 }

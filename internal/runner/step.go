@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/workflow"
 )
@@ -21,8 +23,11 @@ type StepExecutor interface {
 	// Look says what the session's branch has of the attempt.
 	Look(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Step prompts, unless that is done, and returns when the step has
-	// settled. When ctx ends, the step is aborted with its cause (timeout,
-	// cancel, escape, park), and the outcome says what came of it. An error
+	// settled. When ctx ends with the cause timeout, cancel or escape, the step
+	// is aborted with that, and the outcome says what came of it. If that was
+	// before the call, nothing is prompted, and s may have no prompt. With
+	// another cause (park, or a lost claim) the step stays as it is, for whoever
+	// goes on with it, and the cause is returned as an error. An error
 	// means that nothing can be said; the run goes on at its next claim. An
 	// attempt that has failed, or was aborted by timeout or cancel, stays so: a
 	// caller whose claim is lost may still ask for it, and must get that
@@ -55,8 +60,8 @@ func (e *UnfitError) Error() string { return e.Why }
 // Step is one agent step.
 type Step struct {
 	Run, Workflow, Node, Attempt string
-	Session                      string // of origin; "" if there is none
-	Prompt                       string
+	Session                      string        // of origin; "" if there is none
+	Prompt                       string        // not needed for Look
 	Completion                   string        // submit | assistant
 	MaxChars                     int           // of assistant; 0: no limit
 	Expect                       workflow.JSON // schema of a submission
@@ -70,6 +75,8 @@ type Step struct {
 	// is the case already is no error. After an error the step is about to be
 	// ended by its context. It must not be called after Step has returned.
 	Waits func(waiting bool) error
+	// Held reports whether the run's claim is certain to be held; nil: it is.
+	Held func() bool
 	// There: the submit step was begun in its session of origin, by what is
 	// stored. It is carried out there and nowhere else; one that wasn't is never
 	// carried out there.
@@ -111,13 +118,16 @@ func (w *work) prepare() (flow.Event, error) {
 	return p, nil
 }
 
+// prompt asks the author for the prompt, for a while.
 func (w *work) prompt() (string, error) {
-	out, err := w.call(w.effect.Node.ID, "prompt", nil)
+	ctx, stop := context.WithTimeoutCause(w.ctx, callLimit, fmt.Errorf("prompt: it wasn't there after %v", callLimit))
+	defer stop()
+	out, err := w.callWith(ctx, w.effect.Node.ID, "prompt", nil, nil)
 	if err != nil {
 		return "", err
 	}
 	var s string
-	if err := json.Unmarshal(out, &s); err != nil || strings.TrimSpace(s) == "" {
+	if err := json.Unmarshal(out, &s); err != nil || flow.Blank(s) {
 		return "", errors.New("prompt: it is no text, or empty")
 	}
 	return s, nil
@@ -127,7 +137,7 @@ func (w *work) prompt() (string, error) {
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
-		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Resumes: w.run.Open.Resumes,
+		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Held: w.held, Resumes: w.run.Open.Resumes,
 		There: w.run.Open.There, Publish: func(u workflow.Update) error { return w.publish(w.ctx, u) }}
 	if n.Assistant() {
 		s.Completion = "assistant"
@@ -136,13 +146,13 @@ func (w *work) agentStep() (flow.Event, error) {
 		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{Stop: "error",
 			Detail: "nothing here carries out agent steps that complete by " + s.Completion}}, nil
 	}
-	var err error
-	if s.Prompt, err = w.prompt(); err != nil {
-		return w.failedStep(err)
-	}
 	o, err := w.Steps.Look(context.WithoutCancel(w.ctx), s) // also when its time is up: an answer that people see counts
 	if err == nil && o.State != flow.StepSettled {
-		o, err = w.Steps.Step(w.ctx, s)
+		var bad error
+		if s.Prompt, bad = w.prompt(); bad != nil && w.ctx.Err() == nil {
+			return w.failedStep(bad)
+		}
+		o, err = w.settle(s, o)
 	}
 	used, unfit := (*InUseError)(nil), (*UnfitError)(nil)
 	switch {
@@ -156,6 +166,24 @@ func (w *work) agentStep() (flow.Event, error) {
 		return nil, fmt.Errorf("step %s: %w", attempt, err)
 	}
 	return flow.StepDone{Attempt: attempt, Outcome: o}, nil
+}
+
+// settle has the step carried out, of which the session has seen this much. If
+// it is to end already and the session has seen nothing, there is nothing to be
+// stopped there.
+func (w *work) settle(s Step, seen flow.StepOutcome) (flow.StepOutcome, error) {
+	cause := context.Cause(w.ctx)
+	if seen.State == flow.StepAbsent && (errors.Is(cause, errDeadline) || errors.Is(cause, errCancelled) || errors.Is(cause, errEscaped)) {
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause.Error()}, nil
+	}
+	return w.Steps.Step(w.ctx, s)
+}
+
+// held reports, by the clock on the wall, whether the lease is far from its end.
+// A machine that slept knows that before a timer tells. It is safe for
+// concurrent use.
+func (r *runner) held() bool {
+	return time.Now().Add(crashpoint.Quick(StartMargin)).UnixMilli() < r.until.Load()
 }
 
 // waits stores that the step waits for the user, or no longer does.
@@ -182,6 +210,9 @@ func (w *work) accept(out workflow.JSON) error {
 	}
 	if len(broken) > 0 {
 		return errors.New("the submission doesn't fit: " + strings.Join(broken, "; "))
+	}
+	if err := workflow.Decodes(w.Program, n.ID, out); err != nil {
+		return fmt.Errorf("the submission doesn't fit: %w", err)
 	}
 	if !w.Graph.Has(n.ID + ".validate") {
 		return nil

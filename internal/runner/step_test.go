@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,44 @@ func TestW31_SubmissionsAreChecked(t *testing.T) {
 	want := "the submission doesn't fit: /n: got string, want integer | n is below 0"
 	if d.result() != `{"n":5}` || strings.Join(refused, " | ") != want {
 		t.Errorf("got %s after %q", d.result(), refused)
+	}
+}
+
+// What the schema allows and the Go type can't hold is refused while the model
+// can still correct it.
+func TestW31_SubmissionsFitTheirGoType(t *testing.T) {
+	type tree struct {
+		V    int64     `json:"v"`
+		U    uint64    `json:"u,omitempty"`
+		F    float32   `json:"f,omitempty"`
+		At   time.Time `json:"at,omitzero"`
+		Kids []any     `json:"kids,omitempty"`
+	}
+	refused := map[string]string{}
+	x := &scripted{knows: both(), step: func(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
+		for try, want := range map[string]string{
+			`{"v":1.0}`: "/v: number 1.0 can't be stored in int64: write whole numbers", `{"v":1e2}`: "/v: number 1e2 can't",
+			`{"v":9223372036854775808}`: "/v: number 9223372036854775808", `{"v":1e400}`: "/v: number 1e400",
+			`{"v":1,"u":18446744073709551616}`: "/u: number 18446744073709551616", `{"v":1,"f":1e39}`: "/f: number 1e39",
+			`{"v":1,"kids":[{"a":1e400}]}`: "number 1e400 can't be stored in float64", `{"v":1,"at":"tomorrow"}`: "tomorrow",
+		} {
+			if err := s.Accept(w.JSON(try)); err == nil || !strings.Contains(err.Error(), want) {
+				refused[try] = fmt.Sprint(err)
+			}
+		}
+		err := s.Accept(w.JSON(`{"v":9223372036854775807,"u":18446744073709551615,"at":"2026-01-02T03:04:05Z"}`))
+		return flow.StepOutcome{State: flow.StepSettled, Stop: "ok", Output: w.JSON(`{"v":1}`)}, err
+	}}
+	for name, entry := range map[string]w.Target{
+		"plain":     w.Agent("job", ask("?"), w.Submit[tree]()),
+		"validated": w.Agent("job", ask("?"), w.Submit(w.Validate(func(*w.Ctx, tree) error { return nil }))),
+	} {
+		d := prepare(t, "", entry)
+		d.conf.Steps = x
+		d.carry()
+		if d.result() != `{"v":1}` || len(refused) > 0 {
+			t.Errorf("%s: %s; %v", name, d.result(), refused)
+		}
 	}
 }
 
@@ -274,5 +313,72 @@ func TestW32_AStepKnowsItsResumes(t *testing.T) {
 		if n := len(x.steps); n != 3 || x.steps[0].Resumes != 0 || x.steps[1].Resumes != 1 || x.steps[2].Resumes != 2 {
 			t.Errorf("%d steps: %+v", n, x.steps)
 		}
+	})
+}
+
+// The session is looked at before the author is asked for the prompt, and a step
+// that is to end while the author thinks ends for that cause.
+func TestW32_TheAuthorThinksAboutThePrompt(t *testing.T) {
+	for name, c := range map[string]struct {
+		look   string
+		signal flow.Event
+		status flow.Status
+		reason string
+		steps  int
+	}{
+		"cancel":             {flow.StepAbsent, flow.Cancel{By: "me"}, flow.Cancelled, "cancelled", 0},
+		"escape":             {flow.StepAbsent, flow.Escape{By: "me"}, flow.Waiting, flow.ForPause, 0},
+		"timeout":            {flow.StepAbsent, nil, flow.TimedOut, "timeout", 0},
+		"a turn is there":    {flow.StepPrompted, flow.Cancel{By: "me"}, flow.Cancelled, "cancelled", 1},
+		"an answer is there": {flow.StepSettled, nil, flow.Completed, "", 0},
+	} {
+		t.Run("W32 "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, over := 0, make(chan struct{})
+				x := &scripted{knows: both(), look: flow.StepOutcome{State: c.look}, step: func(ctx context.Context, _ runner.Step) (flow.StepOutcome, error) {
+					if ctx.Err() == nil {
+						t.Error("the session is asked before the prompt is there")
+					}
+					return flow.StepOutcome{}, nil
+				}}
+				if c.look == flow.StepSettled {
+					x.look.Stop, x.look.Text = "ok", "said"
+				}
+				d := prepare(t, "S", w.Agent("say", func(*w.Ctx) string {
+					if asked++; asked > 1 {
+						<-over
+					}
+					return "Say it."
+				}, w.AssistantMessage(), w.Timeout(10*time.Second)))
+				d.conf.Steps = x
+				if c.signal != nil {
+					go func() {
+						<-time.After(5 * time.Second)
+						d.leave("s", c.signal)
+					}()
+				}
+				r := d.carry()
+				if r.Status != c.status || r.Reason != c.reason || len(d.signals) != 0 || len(x.steps) != c.steps {
+					t.Errorf("%s (%s): %s; %d signals, %d steps", r.Status, r.Reason, r.Message, len(d.signals), len(x.steps))
+				}
+				close(over)
+			})
+		})
+	}
+	t.Run("W32 for too long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			asked, over := 0, make(chan struct{})
+			d := prepare(t, "S", w.Agent("say", func(*w.Ctx) string {
+				if asked++; asked > 1 {
+					<-over
+				}
+				return "Say it."
+			}, w.AssistantMessage(), w.NoTimeout()))
+			d.conf.Steps = &scripted{knows: both(), step: says("never")}
+			if r := d.carry(); r.Status != flow.Failed || !strings.Contains(r.Message, "prompt: ") || !strings.Contains(r.Message, "30s") {
+				t.Errorf("%s (%s): %s", r.Status, r.Reason, r.Message)
+			}
+			close(over)
+		})
 	})
 }

@@ -82,6 +82,7 @@ func (c *commit) first(ev Event) {
 	switch ev := ev.(type) {
 	case Wake:
 		c.wakes(ev)
+		c.closes(ev.Over)
 		for _, a := range ev.With {
 			if c.arrives(Arrives{a}); c.Reply.Err != nil {
 				return

@@ -17,10 +17,14 @@ type Event interface{ event() }
 // that they or what waited lead to, so a person's message is delivered with
 // what waited and not behind it (I9). The reply is that of the last one, or of
 // the first one that was refused. Model, unless "", is the model that answers
-// from now on, and Maker whose own items it takes.
+// from now on, and Maker whose own items it takes. Over are attempts of
+// workflow steps that are over, which is found out before an owner opens the
+// session: what is left of them here is ended before anything begins. One that
+// has its answer settles with it.
 type Wake struct {
 	With         []transcript.Arrive
 	Model, Maker string
+	Over         []Aborts
 }
 
 // Arrives: something for the model arrived. The same AID twice is answered

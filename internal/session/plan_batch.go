@@ -41,13 +41,21 @@ func planBatch(s *State, env Env) []transcript.Body {
 
 // intents are for all calls that may run. One whose lock key an earlier call
 // will take that still waits for its approval waits, too: calls on one path
-// keep the order of the request.
+// keep the order of the request. Of calls that submit the output of one attempt
+// each waits for the result of the earlier one, since the first accepted one
+// counts.
 func (s *State) intents(env Env) []transcript.Body {
 	var out []transcript.Body
-	held := map[string]bool{}
+	held, submitting := map[string]bool{}, map[string]bool{}
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if !c.Open() || c.Intent != nil {
+		if !c.Open() {
+			continue
+		}
+		attempt := s.submits(c)
+		behind := attempt != "" && submitting[attempt]
+		submitting[attempt] = true
+		if c.Intent != nil || behind {
 			continue
 		}
 		in := env.Tools.intent(c.Call, s.Header.Workspace)
@@ -102,6 +110,9 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 		return notRun(c, "the run was stopped before this call started")
 	}
 	if r := s.gate(c, args, env); r != nil {
+		return r
+	}
+	if r := s.submittedBefore(c); r != nil {
 		return r
 	}
 	if b := s.permission(c, args, env); b != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
+	"github.com/gamma-harness/gamma/llm"
 )
 
 // changed ends the N-th call as write does.
@@ -87,6 +88,25 @@ func TestE48_PlacesThatAreRefused(t *testing.T) {
 	}
 	if r, err := PlanRewind(c.entries, transcript.ID{}, "rewind", c.env.Now); err != nil || !r.To.IsZero() {
 		t.Errorf("to the beginning: %v", err)
+	}
+}
+
+// TestE48_AWorkflowCallHasEffects: one whose end nobody has seen is named,
+// though it may run again.
+func TestE48_AWorkflowCallHasEffects(t *testing.T) {
+	r := &Rewind{}
+	id := func(n int) transcript.ID { return transcript.ID{Epoch: 1, Seq: n} }
+	call := func(id, name, args string) llm.Part {
+		return llm.Part{Type: llm.CallPart, Call: &llm.Call{ID: id, Name: name, Arguments: args}}
+	}
+	entries := []transcript.Entry{
+		{ID: id(1), Body: &transcript.Answer{Parts: []llm.Part{call("c1", "workflow", `{"action":"cancel"}`), call("c2", "read", `{"path":"a"}`)}}},
+		{ID: id(2), Parent: id(1), Body: &transcript.Intent{Call: "c1", Tool: "workflow", Safe: true}},
+		{ID: id(3), Parent: id(2), Body: &transcript.Intent{Call: "c2", Tool: "read", Safe: true}},
+	}
+	r.undo(entries, map[transcript.ID]int{id(1): 0, id(2): 1, id(3): 2})
+	if got := strings.Join(r.Kept, " · "); got != `workflow: {"action":"cancel"}` {
+		t.Errorf("not taken back: %s", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -67,6 +68,26 @@ func (s *State) Attempt(id string) Attempt {
 	a.Attempt = id
 	a.Waits = s.yields != nil && s.yields.Attempt == id
 	return a
+}
+
+// OpenSteps lists the steps of workflows, one an attempt, for which the session
+// still has something to do: its run, prompts that wait, and a yield that waits
+// for a person.
+func (s *State) OpenSteps() []transcript.Step {
+	var out []transcript.Step
+	add := func(st *transcript.Step) {
+		if st != nil && !slices.ContainsFunc(out, func(o transcript.Step) bool { return o.Attempt == st.Attempt }) {
+			out = append(out, *st)
+		}
+	}
+	if s.Run != nil {
+		add(s.Run.Step)
+	}
+	for i := range s.Queue {
+		add(s.Queue[i].Step)
+	}
+	add(s.yields)
+	return out
 }
 
 // stepQueued returns the prompt of an attempt that waits, or nil.
@@ -199,12 +220,12 @@ func (s *State) stepLost(r *Run) {
 }
 
 // submitted notes what a workflow took as the output of an attempt that the
-// branch knows, whatever run the model did it in.
+// branch knows, whatever run the model did it in. The first one counts.
 func (s *State) submitted(tool string, b *transcript.Result) {
-	if b.Submitted == nil || tool != "workflow" || b.Outcome != transcript.OutcomeOK {
+	if b.Submitted == nil || tool != workflowTool || b.Outcome != transcript.OutcomeOK {
 		return
 	}
-	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && !mutant("SubmissionForgotten") {
+	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && (a.Submitted == nil || mutant("SubmittedTwice")) && !mutant("SubmissionForgotten") {
 		s.steps.change(a.Step, func(a *Attempt) { a.Submitted = b.Submitted.Output })
 	}
 }

@@ -38,11 +38,11 @@ func (c *commit) prompts(ev Prompts) {
 		return
 	}
 	a := s.Attempt(ev.Attempt)
-	if q := s.stepQueued(ev.Attempt); q != nil {
+	if q := s.stepQueued(ev.Attempt); q != nil && !mutant("QueuedStepAgain") {
 		c.Reply = Reply{ID: q.ID, Again: true}
 		return
 	}
-	joins := a.State == StepPrompted || a.State == StepAnswered
+	joins := (a.State == StepPrompted || a.State == StepAnswered) && !mutant("StepJoinsNothing")
 	if joins || ev.Kind == transcript.StepPrompt && a.State != StepAbsent && !mutant("StepPromptedAgain") {
 		c.Reply = Reply{ID: a.First, Again: true}
 		return
@@ -84,10 +84,10 @@ func (s *State) unwanted(st *transcript.Step, a Attempt) *Refusal {
 	return nil
 }
 
-// stepAID is the id of a step's prompt: ATTEMPT/KIND.N@GENERATION. The
-// generation is there since a branch that was left keeps its ids for ever, and
-// n since an attempt may be reminded, resumed, or taken back and prompted
-// again.
+// stepAID is the id of a step's prompt: ATTEMPT/KIND.N@GENERATION. N counts on
+// past each id that was used on any branch, since a branch that was left keeps
+// its ids for ever; so ids are told apart twice. The generation is for readers:
+// it says on which branch the prompt is.
 func (s *State) stepAID(st *transcript.Step) string {
 	for n := 1; ; n++ {
 		aid := fmt.Sprintf("%s/%s.%d@%d", st.Attempt, st.Kind, n, s.Generation)
@@ -168,9 +168,12 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		return nil
 	}
 	switch c.Name {
-	case "workflow":
+	case workflowTool:
 		if mutant("SubmitInAnswerStep") {
 			return nil
+		}
+		if DecodeArgs(c.Arguments)["action"] != "submit" {
+			return refuse(c, noMessage)
 		}
 		return refuse(c, noSubmit)
 	case "message_user", "ask_user":
@@ -180,6 +183,36 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		return refuse(c, noMessage)
 	}
 	return nil
+}
+
+// submits names the attempt whose output a call hands in, "" if it hands in
+// none. A call that names no attempt means that of the run.
+func (s *State) submits(c *Call) string {
+	if c.Name != "workflow" || mutant("SubmittedTwice") {
+		return ""
+	}
+	args := DecodeArgs(c.Arguments)
+	if args["action"] != "submit" {
+		return ""
+	}
+	attempt, _ := args["attempt"].(string)
+	if attempt == "" && s.Run.Step != nil {
+		attempt = s.Run.Step.Attempt
+	}
+	return attempt
+}
+
+// submittedBefore refuses a further output of an attempt whose output was accepted:
+// the first one counts.
+func (s *State) submittedBefore(c *Call) *transcript.Result {
+	attempt := s.submits(c)
+	if attempt == "" {
+		return nil
+	}
+	if a, ok := s.steps.find(attempt); !ok || a.Submitted == nil {
+		return nil
+	}
+	return refuse(c, "the output of this step was accepted already, and can't be replaced. End your turn.")
 }
 
 // runOf reports whether the run belongs to the attempt; any does to "".
@@ -226,4 +259,15 @@ func (c *commit) withdraws(ev Aborts) (done bool) {
 	}
 	c.add(w)
 	return true
+}
+
+// closes ends what is left of attempts that are over.
+func (c *commit) closes(over []Aborts) {
+	for _, ev := range over {
+		if c.aborts(ev); c.Reply.Err != nil && c.Reply.Err.Code == "answered" {
+			c.Reply = Reply{}
+			c.resumes(Resumes{By: ev.By, Attempt: ev.Attempt})
+		}
+		c.Reply = Reply{} // an attempt of which nothing is left needs no end
+	}
 }

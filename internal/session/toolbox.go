@@ -17,11 +17,15 @@ import (
 // toolRow is a row of the tool table.
 type toolRow struct {
 	name string
-	// safe tools have no effects and may run again after a crash.
+	// safe tools may run again after a crash: they have no effects, or, as
+	// workflow, have them once a call.
 	safe bool
 	// lockPath tools run one at a time for each path.
 	lockPath bool
 }
+
+// workflowTool is the tool by which the model steers workflows.
+const workflowTool = "workflow"
 
 // toolTable is the fixed list of tools in its fixed order.
 func toolTable() []toolRow {
@@ -33,7 +37,7 @@ func toolTable() []toolRow {
 		{name: "todo"},
 		{name: "skill", safe: true},
 		{name: "message_user"},
-		{name: "workflow", safe: true},
+		{name: workflowTool, safe: true},
 	}
 }
 

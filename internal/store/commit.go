@@ -316,8 +316,10 @@ func (s *SQLite) Leave(ctx context.Context, run, id string, ev flow.Event, now i
 	if err != nil {
 		return err
 	}
+	by, key := flow.KeyOf(ev)
 	return s.do(ctx, func(w *writer) error {
-		_, err := w.exec(`INSERT INTO signal(run, id, input, at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING`, run, id, string(b), now)
+		_, err := w.exec(`INSERT INTO signal(run, id, input, at) SELECT ?1,?2,?5,?6 WHERE ?3='' OR NOT EXISTS (SELECT 1 FROM run r WHERE r.id=?1 AND EXISTS (SELECT 1`+
+			takenFrom+`)) ON CONFLICT DO NOTHING`, run, id, key, by, string(b), now)
 		return err
 	})
 }
@@ -337,10 +339,17 @@ func (s *SQLite) Deliver(ctx context.Context, note, session string, token, now i
 	return s.do(ctx, func(w *writer) error {
 		n, err := w.exec(`UPDATE outbox SET delivered_at=? WHERE id=? AND session=? AND delivered_at IS NULL
 			AND EXISTS (SELECT 1 FROM session WHERE id=outbox.session AND token=?)`, now, note, session, token)
-		if err == nil && n == 0 {
-			return refusal{ErrFenced}
+		if err != nil || n > 0 {
+			return err
 		}
-		return err
+		marked, err := w.row(`SELECT 1 FROM outbox WHERE id=? AND session=? AND delivered_at IS NOT NULL`, []any{note, session}, new(int64))
+		switch {
+		case err != nil:
+			return err
+		case marked:
+			return refusal{ErrDelivered}
+		}
+		return refusal{ErrFenced}
 	})
 }
 

@@ -34,6 +34,8 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W38 a claim that came to nothing keeps no slot", slotOfALostClaim},
 		{"W40 runs that are left out aren't claimed", leftOut},
 		{"W17 the outbox is written with the commit and delivered once", outboxOnce},
+		{"W41 an event with a key is taken once", keyed},
+		{"W41 runs are selected by their session", selected},
 		{"W20 a presentation's row knows what came after it", presented},
 		{"W18 the decision has one winner", oneWinner},
 		{"W10 a signal is consumed with its commit", signals},
@@ -279,7 +281,9 @@ func outboxOnce(t *testing.T, k *kit) {
 	if err := k.Deliver(k.ctx, "r/n/1", "S", 3, k.now); err != nil {
 		t.Error(err)
 	}
-	k.fenced("a second delivery", k.Deliver(k.ctx, "r/n/1", "S", 3, k.now))
+	if err := k.Deliver(k.ctx, "r/n/1", "S", 3, k.now); !errors.Is(err, ErrDelivered) {
+		t.Errorf("a second delivery: %v", err)
+	}
 	if notes, err := k.Outbox(k.ctx, "S"); err != nil || len(notes) != 0 {
 		t.Errorf("got %+v, %v", notes, err)
 	}
@@ -348,6 +352,14 @@ func oneWinner(t *testing.T, k *kit) {
 	d, err := k.Decision(k.ctx, id)
 	if won != 1 || err != nil || !d.Answered || d.Run != "r" || string(d.Request) != `{"title":"?"}` {
 		t.Errorf("%d have won: %+v, %v", won, d, err)
+	}
+	for _, key := range []string{"1", "3"} { // another key finds the newest
+		if got, err := k.Answered(k.ctx, "r", key); err != nil || got != id {
+			t.Errorf("key %s: got %q, %v", key, got, err)
+		}
+	}
+	if got, err := k.Answered(k.ctx, "x", "1"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another run's: %q, %v", got, err)
 	}
 	k.equal("r")
 }
@@ -462,30 +474,5 @@ func manyAtOnce(t *testing.T, k *kit) {
 	}
 	if r, _, _ := k.load("r11"); r.Seq != 1 || r.Status != flow.Queued {
 		t.Errorf("the broken commit has left something: %+v", r)
-	}
-}
-
-func notFound(t *testing.T, k *kit) {
-	k.start("abc-1", "steps", "")
-	k.start("abd-1", "steps", "")
-	if _, _, err := k.Load(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("load: %v", err)
-	}
-	if _, err := k.Decision(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("decision: %v", err)
-	}
-	if _, err := k.Definition(k.ctx, "x"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("definition: %v", err)
-	}
-	for text, want := range map[string]int{"ab": 2, "abc": 1, "-1": 2, "d-1": 1, "%": 0, "b": 0} {
-		if got, err := k.Find(k.ctx, text); err != nil || len(got) != want {
-			t.Errorf("find %q: %v, %v", text, got, err)
-		}
-	}
-	if list, err := k.Runs(k.ctx, 1); err != nil || len(list) != 1 || list[0].ID != "abd-1" || list[0].Workflow != "steps" {
-		t.Errorf("got %+v, %v", list, err)
-	}
-	if _, err := k.Enqueue(k.ctx, New{Commit: flow.Create("abc-1", "", k.now), Definition: Definition{Key: "k"}, Now: k.now}); !errors.Is(err, ErrExists) {
-		t.Errorf("the same id again: %v", err)
 	}
 }

@@ -60,7 +60,7 @@
 //
 // # Failures
 //
-// ErrFenced, ErrNotFound, ErrExists and ErrSlot are the caller's to handle. Any
+// ErrFenced, ErrDelivered, ErrNotFound, ErrExists and ErrSlot are the caller's to handle. Any
 // other error is the database's: nothing of the write is there, unless the
 // database itself couldn't say. ErrTryLater is in it where waiting may help.
 // The same commit may be tried again: the fence refuses it if it is there.

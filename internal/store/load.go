@@ -175,8 +175,19 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Info, error) {
 	if limit <= 0 {
 		limit = -1
 	}
+	return s.infos(ctx, ` ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
+}
+
+// Select implements Store.
+func (s *SQLite) Select(ctx context.Context, w Which) ([]Info, error) {
+	return s.infos(ctx, ` WHERE (?1='' OR r.session=?1) AND (?2=0 OR r.status NOT IN ('completed','failed','timed_out','cancelled'))
+		ORDER BY r.created_at DESC, r.id DESC`, w.Session, bit(w.Open))
+}
+
+// infos reads what lists show, of the runs that a clause names.
+func (s *SQLite) infos(ctx context.Context, clause string, args ...any) ([]Info, error) {
 	var out []Info
-	err := each(ctx, s.reads, `SELECT `+infoColumns+infoFrom+` ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, []any{limit}, func(rows *sql.Rows) error {
+	err := each(ctx, s.reads, `SELECT `+infoColumns+infoFrom+clause, args, func(rows *sql.Rows) error {
 		var i Info
 		var open string
 		if err := rows.Scan(i.columns(&open)...); err != nil {
@@ -190,6 +201,24 @@ func (s *SQLite) Runs(ctx context.Context, limit int) ([]Info, error) {
 		return nil
 	})
 	return out, err
+}
+
+// takenFrom finds the event that a run has taken under a key.
+const takenFrom = ` FROM event e, json_each(e.facts) f WHERE e.run=r.id AND f.value->>'key'=?3 AND f.value->>'by'=?4`
+
+// Taken implements Store.
+func (s *SQLite) Taken(ctx context.Context, k Key) (string, error) {
+	var run string
+	err := s.one(ctx, `SELECT r.id FROM run r WHERE (?1='' OR r.id=?1) AND (?2='' OR r.session=?2) AND EXISTS (SELECT 1`+takenFrom+`) LIMIT 1`,
+		[]any{k.Run, k.Session, k.Key, k.By}, &run)
+	return run, err
+}
+
+// Answered implements Store.
+func (s *SQLite) Answered(ctx context.Context, run, key string) (string, error) {
+	var id string
+	err := s.one(ctx, `SELECT id FROM decision WHERE run=? AND by IS NOT NULL ORDER BY key=? DESC, at DESC, id DESC LIMIT 1`, []any{run, key}, &id)
+	return id, err
 }
 
 // strings reads a column of texts.

@@ -14,6 +14,8 @@ var (
 	// ErrFenced: somebody else has changed the run or holds its claim; nothing
 	// was written.
 	ErrFenced = errors.New("the run has changed meanwhile")
+	// ErrDelivered: the note was marked before.
+	ErrDelivered = errors.New("it is marked as delivered already")
 	// ErrNotFound: there is no such row.
 	ErrNotFound = errors.New("not found")
 	// ErrExists: a run with this id is there.
@@ -103,6 +105,20 @@ type Info struct {
 	Behind                                  string // of a queued run: the run that has its session's slot
 }
 
+// Which says what runs are wanted; the zero value fits all.
+type Which struct {
+	Session string // those with this session of origin; "": any
+	Open    bool   // those that haven't ended
+}
+
+// Key names an event by who has sent it and under what key, so that it is taken
+// once.
+type Key struct {
+	Run     string // that may have taken it; "": any of the session
+	Session string // of origin; "": any
+	By, Key string
+}
+
 // Signal is an event that somebody left for the holder of a claim.
 type Signal struct {
 	ID    string
@@ -165,6 +181,10 @@ type Store interface {
 	Log(ctx context.Context, run string, after int64, limit int) ([]Event, error)
 	// Runs lists runs, the newest first; limit 0 is all.
 	Runs(ctx context.Context, limit int) ([]Info, error)
+	// Select lists the runs that fit, the newest first.
+	Select(ctx context.Context, w Which) ([]Info, error)
+	// Taken returns the run that has taken an event with this key.
+	Taken(ctx context.Context, k Key) (string, error)
 	// Find returns the ids of runs that begin or end with a text.
 	Find(ctx context.Context, text string) ([]string, error)
 	// Definition reads a definition by its key.
@@ -175,6 +195,7 @@ type Store interface {
 	Due(ctx context.Context, now int64, limit int) ([]string, error)
 
 	// Leave leaves an event for the holder of a claim. The same id twice is one.
+	// One with a key that the run has taken already isn't left again.
 	Leave(ctx context.Context, run, id string, ev flow.Event, now int64) error
 	// Signals lists what was left for a run, the oldest first.
 	Signals(ctx context.Context, run string) ([]Signal, error)
@@ -184,10 +205,13 @@ type Store interface {
 
 	// Decision reads a decision.
 	Decision(ctx context.Context, id string) (Decision, error)
+	// Answered returns the id of the decision of a run that was answered with a
+	// key, else of the one that was answered last.
+	Answered(ctx context.Context, run, key string) (string, error)
 	// Outbox lists what wasn't delivered to a session yet, in order.
 	Outbox(ctx context.Context, session string) ([]Note, error)
 	// Deliver marks a note as delivered, under the session's token. ErrFenced:
-	// another owner has the session, or the note was marked before.
+	// another owner has the session; ErrDelivered: the note was marked before.
 	Deliver(ctx context.Context, note, session string, token, now int64) error
 	// Own stores a session's lease token where it is larger than the one that
 	// is there. ErrFenced: a larger one is there.

@@ -50,8 +50,10 @@ type Submission struct {
 const (
 	CauseTimeout = "timeout"
 	CauseCancel  = "cancel"
-	CausePark    = "park"
-	CauseEscape  = "escape" // a person stopped it by way of the workflow
+	// CausePark: the step is to go on elsewhere. The hosts of this version leave
+	// such a step as it is and write none; a log may have it.
+	CausePark   = "park"
+	CauseEscape = "escape" // a person stopped it by way of the workflow
 )
 
 func (*Withdraw) kind() Kind { return "withdraw" }

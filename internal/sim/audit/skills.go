@@ -308,7 +308,7 @@ func (a *auditor) reasoned(e *entry, c *call) {
 		a.mayBe = true
 		a.stats.Cases["open steps refused"]++
 	}
-	caused := a.run.step.answers() && ends(c) || isCore(c.name) || c.name == "skill" || a.cut || a.bad(c) || e.Raw.Denied != "" || stopping || a.run.epoch != e.epoch || a.tellsMark(c)
+	caused := a.run.step.answers() && ends(c) || isCore(c.name) || c.name == "skill" || a.cut || a.bad(c) || e.Raw.Denied != "" || stopping || a.run.epoch != e.epoch || a.tellsMark(c) || a.submits(c)
 	switch {
 	case caused:
 	case a.missing() == "":

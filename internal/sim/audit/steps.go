@@ -204,9 +204,23 @@ func (a *auditor) stepResult(e *entry, c *call) {
 	case c.name != "workflow" || e.Raw.Outcome != "ok":
 		a.fail("step", e.ID, "%s submits", c.name)
 	case a.attempts[s.Attempt] != nil:
+		if a.attempts[s.Attempt].submitted != nil {
+			a.fail("step", e.ID, "it submits the output of %s, which was accepted already", s.Attempt)
+		}
 		a.attempts[s.Attempt].submitted = e
 		a.stats.Cases["submitted"]++
 	}
+}
+
+// submits reports whether the call hands in the output of an attempt whose output
+// was accepted already. Calls of the simulated model name their attempt.
+func (a *auditor) submits(c *call) bool {
+	for id, t := range a.attempts {
+		if t.submitted != nil && c.name == "workflow" && strings.Contains(c.args, fmt.Sprintf(`"submit","attempt":%q`, id)) {
+			return true
+		}
+	}
+	return false
 }
 
 // stepSettled checks the attempt that a settle names, and what it leaves.

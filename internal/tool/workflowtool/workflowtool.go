@@ -7,13 +7,16 @@
 // carried out, with the action's name in the error, so that the schema stays
 // the same for all models and stays short.
 //
-//	list                                         runnable workflows, and the runs of this session
-//	start    workflow, input?                    begins a run in this session
-//	status   run?                                of a run; of the newest one without a run
-//	pause, resume, cancel  run                   steer a run
-//	answer   run, choice | text | input          answers a checkpoint that is open to the model
-//	update   run?, step?, attempt, update        reports what a step has come to
-//	submit   run?, step?, attempt, output        completes a step; says why if the output isn't taken
+//	list                                  the workflows that can be started
+//	start    workflow, input?             begins a run in this session
+//	status   run?                         of a run; without one, of the runs of this session
+//	pause, resume, cancel  run?           steer a run; without one, the only one that hasn't ended
+//	answer   run?, choice | text | input  answers a checkpoint that is open to the model
+//	update   run?, attempt?, update       reports what a step has come to
+//	submit   run?, attempt?, output       completes a step; says why if the output isn't taken
+//
+// Without attempt it is the step that the turn belongs to. A run beside it must
+// be the attempt's.
 //
 // A step that completes with the model's visible answer takes no call of this
 // tool: the session core refuses it there (W32). A call is keyed by its id and
@@ -48,7 +51,6 @@ type Args struct {
 	Workflow string          `json:"workflow"`
 	Input    json.RawMessage `json:"input"`
 	Run      string          `json:"run"`
-	Step     string          `json:"step"` // the node's id
 	Attempt  string          `json:"attempt"`
 	Update   *Progress       `json:"update"`
 	Output   json.RawMessage `json:"output"`
@@ -70,7 +72,7 @@ func Declaration() llm.Tool {
 }
 
 const description = "Start and steer durable workflows, and complete a workflow's step with its output. " +
-	"list: the workflows and this session's runs. start: workflow, input. status: run. pause, resume, cancel: run. " +
+	"list: the workflows. start: workflow, input. status: run; without run, all runs of this session. pause, resume, cancel: run. " +
 	"answer: run with choice, text or input; decisions that are a person's can't be answered here. " +
 	"update: attempt, update; shows how a step gets on. " +
 	"submit: attempt, output; completes the step that you were given, exactly as its prompt says. " +
@@ -81,7 +83,6 @@ const schema = `{"type":"object","properties":{` +
 	`"workflow":{"type":"string","description":"name, of start"},` +
 	`"input":{"description":"JSON, of start and answer"},` +
 	`"run":{"type":"string","description":"id of a workflow run"},` +
-	`"step":{"type":"string","description":"id of the node, of update and submit"},` +
 	`"attempt":{"type":"string","description":"as in the step's prompt, of update and submit"},` +
 	`"update":{"type":"object","properties":{"type":{"type":"string"},"key":{"type":"string"},"data":{}},"required":["type","data"],"additionalProperties":false},` +
 	`"output":{"description":"JSON that fits the step's output schema, of submit"},` +

@@ -63,9 +63,10 @@ type listed struct {
 	Label     string    `json:"label,omitempty"`
 	Run       string    `json:"run,omitempty"` // the workflow run for whose steps alone it was made
 	Prompt    string    `json:"prompt"`
-	Status    string    `json:"status"`            // how the newest run ended, as in gamma exec --json; or aborted, interrupted, running, new, damaged
-	Waiting   string    `json:"waiting,omitempty"` // of needs_human: for what; of running: approval, if a call waits for a person
-	InUseBy   int       `json:"inUseBy,omitempty"` // pid
+	Status    string    `json:"status"`             // how the newest run ended, as in gamma exec --json; or aborted, interrupted, running, new, damaged
+	Waiting   string    `json:"waiting,omitempty"`  // of needs_human: for what; of running: approval, if a call waits for a person
+	OpenRuns  []string  `json:"openRuns,omitempty"` // workflow runs of the session that haven't ended
+	InUseBy   int       `json:"inUseBy,omitempty"`  // pid
 	Error     string    `json:"error,omitempty"`
 }
 
@@ -99,7 +100,7 @@ func (c sessionList) Run(a *app) error {
 func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, about map[string]string) error {
 	const gap, leastPrompt = 2, 16
 	rows := [][]string{{"SESSION", "UPDATED", "STATE", "FOLDER", "PROMPT"}}
-	user := a.env("HOME")
+	user, open := a.env("HOME"), a.unendedRuns()
 	folder, prompt := 60, 60
 	width := widthOf(a.stdout)
 	if width > 0 {
@@ -113,7 +114,7 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, ab
 		case i.Label != "":
 			title = "[" + i.Label + "] " + title
 		}
-		rows = append(rows, []string{short[i.ID], when(i.Updated, time.Now()), standingOf(home, i).text(), homely(i.Workspace, user, folder), title})
+		rows = append(rows, []string{short[i.ID], when(i.Updated, time.Now()), withRun(standingOf(home, i).text(), open[i.ID]), homely(i.Workspace, user, folder), title})
 	}
 	wide := make([]int, 4)
 	for _, r := range rows {
@@ -141,10 +142,14 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, ab
 func (c sessionList) lines(a *app, home *disk.Home, infos []disk.Info) error {
 	enc := json.NewEncoder(a.stdout)
 	enc.SetEscapeHTML(false)
+	open := a.unendedRuns()
 	for _, i := range infos {
 		l := listed{Session: i.ID, Created: i.Created, Updated: i.Updated, Workspace: i.Workspace, Model: i.Model, Label: i.Label, Run: i.Run, Prompt: i.Prompt}
 		stand := standingOf(home, i)
 		l.Status, l.Waiting = stand.status, stand.note
+		for _, r := range open[i.ID] {
+			l.OpenRuns = append(l.OpenRuns, r.ID)
+		}
 		if i.Locked != nil {
 			l.InUseBy = i.Locked.PID
 		}
@@ -239,6 +244,7 @@ func (c sessionShow) show(a *app) error {
 	}
 	s.summary(a.price(home, log.Header.Model))
 	s.state(home, log)
+	s.runs(a.unendedRuns()[log.ID])
 	return s.err
 }
 

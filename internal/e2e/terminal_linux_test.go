@@ -166,7 +166,7 @@ func TestC8_ARunShowsWhatTheModelDoesInAStep(t *testing.T) {
 	x := p.terminal(60, "run", "echo", "how many?")
 	x.see("  │ I look at what is there first, since nothing that\n  │ stands in a folder should be answered from memory.\n")
 	x.see("      bash until [ -e go ]; do sleep 0.1; done  ")
-	p.write("go", "")
+	p.touch("go")
 	x.see("    ✓ bash until [ -e go ]; do sleep 0.1; done  ")
 	x.see("    ✗ submit · not accepted: the submission doesn't fit:\n    │ /answer: got number, want string\n")
 	if code := x.end(); code != 0 {

@@ -49,6 +49,19 @@ func (x *Steps) Coming(run string) (done func()) {
 	})
 }
 
+// Wanted lists the runs that are about to be carried on here, or are.
+func (x *Steps) Wanted() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []string
+	for run, n := range x.coming {
+		if n > 0 {
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
 // changed wakes who waits for a flight. x.mu is held.
 func (x *Steps) changed() {
 	if x.change != nil {

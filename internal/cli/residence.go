@@ -69,6 +69,7 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
 	conf.Trouble, conf.Carries, conf.Elsewhere = r.trouble, r.carries, r.elsewhere
+	conf.Wanted = r.steps.Wanted
 	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
 	conf.Outbox = r.outbox
 	r.db, r.life, r.runs = db, life, host.NewRuns(conf)

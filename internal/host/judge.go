@@ -1,7 +1,6 @@
 package host
 
 import (
-
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"

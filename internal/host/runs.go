@@ -34,7 +34,11 @@ type Config struct {
 	// executor found (runner.InUseError), as long as that is so: they aren't
 	// claimed. nil: that is never known.
 	Elsewhere func() []string
-	Env       func(workspace string) []string
+	// Wanted lists the runs that somebody here is about to carry on, or does:
+	// those of one session begin in the order in which they were made. nil: that
+	// isn't known.
+	Wanted func() []string
+	Env    func(workspace string) []string
 	// Dead reports whether a holder's process is known to be dead; nil: that is
 	// never known.
 	Dead func(holder string) bool
@@ -206,7 +210,11 @@ func (h *Runs) hunt(run string) store.Hunt {
 	if h.Elsewhere != nil {
 		not = h.Elsewhere()
 	}
-	return store.Hunt{Run: run, By: h.by(), Not: not, Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
+	var wanted []string
+	if h.Wanted != nil {
+		wanted = h.Wanted()
+	}
+	return store.Hunt{Run: run, By: h.by(), Not: not, Wanted: wanted, Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
 }
 
 // carry carries out a run that was claimed, and returns how it stands then. A

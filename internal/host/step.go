@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -83,6 +84,13 @@ func (x *Steps) moved(run, open string) {
 		p.known, p.open = true, open
 		x.changed()
 	}
+}
+
+// Wanted lists the runs that are about to be carried on here, or are.
+func (x *Steps) Wanted() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Collect(maps.Keys(x.coming))
 }
 
 // changed wakes who waits for a flight. x.mu is held.

@@ -178,3 +178,24 @@ result: Accepted as the output of the step. End your turn.
 says: b
 settled: done`)
 }
+
+// Of the runs that are wanted in a session the older one goes first, whoever is
+// asked for first.
+func TestW38_TheOlderRunGoesFirst(t *testing.T) {
+	p := newPlace(t)
+	p.echo()
+	q := p.process("h", p.script(submits("one")+"  - text: a\n"+submits("two")+"  - text: b\n"))
+	q.runs.Wanted = q.steps.Wanted
+	h := q.open("")
+	older := q.begin("echo", h.id)
+	newer := q.begin("echo", h.id)
+	q.steps.Coming(older)
+	second := q.driven(t.Context(), newer)
+	first := q.driven(t.Context(), older)
+	if got := q.output(first()); got != `{"answer":"one"}` {
+		t.Errorf("the older run got %s", got)
+	}
+	if got := q.output(second()); got != `{"answer":"two"}` {
+		t.Errorf("the newer run got %s", got)
+	}
+}

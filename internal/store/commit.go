@@ -77,8 +77,10 @@ const claimSet = `UPDATE run SET token=token+1, holder=?1, slot=(session IS NOT 
 	WHERE `
 
 const claimRest = `claim_by IN (SELECT value FROM json_each(?4)) AND lease_until<=?2 AND id NOT IN (SELECT value FROM json_each(?5))
-	AND (slot=1 OR NOT EXISTS (SELECT 1 FROM run o WHERE o.session=r.session AND o.slot=1))
-	ORDER BY created_at LIMIT 1) RETURNING id, token, lease_was`
+	AND (slot=1 OR NOT EXISTS (SELECT 1 FROM run o WHERE o.session=r.session AND (o.slot=1 OR o.status='queued' AND r.status='queued'
+		AND (o.created_at, o.id)<(r.created_at, r.id) AND o.lease_until<=?2 AND o.claim_by IN (SELECT value FROM json_each(?4))
+		AND o.id IN (SELECT value FROM json_each(?6)) AND o.id NOT IN (SELECT value FROM json_each(?5)))))
+	ORDER BY created_at, id LIMIT 1) RETURNING id, token, lease_was`
 
 // slotBack takes the slot from queued runs whose claim came to nothing.
 const slotBack = `UPDATE run SET slot=0 WHERE slot=1 AND status='queued' AND lease_until<=?`
@@ -93,9 +95,13 @@ func (s *SQLite) Claim(ctx context.Context, h Hunt) (*Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, args := claimSet+claimRest, []any{h.Holder, h.Now, h.LeaseUntil, string(by), string(not)}
+	wanted, err := json.Marshal(append([]string{}, h.Wanted...))
+	if err != nil {
+		return nil, err
+	}
+	q, args := claimSet+claimRest, []any{h.Holder, h.Now, h.LeaseUntil, string(by), string(not), string(wanted)}
 	if h.Run != "" {
-		q, args = claimSet+"id=?6 AND "+claimRest, append(args, h.Run)
+		q, args = claimSet+"id=?7 AND "+claimRest, append(args, h.Run)
 	}
 	var c *Claimed
 	err = s.do(ctx, func(w *writer) error {

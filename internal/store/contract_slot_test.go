@@ -110,6 +110,44 @@ func slotOfALostClaim(t *testing.T, k *kit) {
 	}
 }
 
+// inOrder: of the queued runs of a session that are wanted here the oldest is
+// claimed first. Those of other sessions, and those that nobody wants, don't
+// matter.
+func inOrder(t *testing.T, k *kit) {
+	for _, r := range [][2]string{{"r3", "S"}, {"r2", "S"}, {"r1", "S"}, {"x1", "X"}, {"n1", ""}, {"n2", ""}} {
+		k.start(r[0], "steps", r[1])
+		k.now++
+	}
+	claim := func(run string, wanted ...string) *Claimed {
+		c, err := k.Claim(k.ctx, Hunt{Run: run, By: []string{"*"}, Wanted: wanted, Holder: "h1", Now: k.now, LeaseUntil: k.now + 30_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	all := []string{"r1", "r2", "r3", "x1", "n1", "n2"}
+	if claim("r1", all...) != nil || claim("r2", all...) != nil {
+		t.Error("a newer run overtakes")
+	}
+	if claim("x1", all...) == nil || claim("n2", all...) == nil {
+		t.Error("a run of another session, or of none, waits")
+	}
+	c := claim("r2", "r1", "r2")
+	if c == nil {
+		t.Fatal("it waits for a run that nobody wants")
+	}
+	if err := k.Release(k.ctx, "r2", c.Token, k.now); err != nil {
+		t.Fatal(err)
+	}
+	if c = claim("r3", all...); c == nil {
+		t.Fatal("the oldest isn't claimed")
+	}
+	k.do("r3", flow.Cancel{By: "me"}, c.Token)
+	if claim("r1", all...) != nil || claim("r2", all...) == nil {
+		t.Error("the order ends with the first")
+	}
+}
+
 // leftOut: a hunt passes the named runs over, the only one that fits too.
 func leftOut(t *testing.T, k *kit) {
 	k.start("r1", "steps", "")

@@ -32,6 +32,7 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W38 who keeps the slot", slotKept},
 		{"W38 an answered run waits for the slot", answeredWaits},
 		{"W38 a claim that came to nothing keeps no slot", slotOfALostClaim},
+		{"W38 runs of a session go in order", inOrder},
 		{"W40 runs that are left out aren't claimed", leftOut},
 		{"W17 the outbox is written with the commit and delivered once", outboxOnce},
 		{"W41 an event with a key is taken once", keyed},

@@ -54,6 +54,7 @@ type Hunt struct {
 	Run        string   // this one; "": the oldest that fits
 	By         []string // "*" and the sessions that are live here
 	Not        []string // runs that aren't claimed
+	Wanted     []string // runs that wait to be claimed here: those of one session are claimed in the order in which they were made
 	Holder     string
 	Now        int64
 	LeaseUntil int64

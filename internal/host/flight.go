@@ -1,0 +1,192 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gamma-harness/gamma/internal/crashpoint"
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
+)
+
+// flight is an attempt that is being carried out. Its goroutine alone speaks to
+// the session, so that callers who ask for the same attempt share one turn.
+type flight struct {
+	live  *Live
+	token int64
+
+	before <-chan struct{} // closed when the flight of the same attempt before this one has ended; nil: there was none
+
+	wish chan struct{} // look again: who counts, or what they want, may have changed
+	left chan struct{} // closed when nobody waits
+
+	listen func(run, attempt string, waiting bool) // nil: nobody does
+	done   chan struct{}                           // closed when outcome or err is set
+
+	mu     sync.Mutex
+	riders Riders
+
+	told    bool // of the flight's goroutine: the run knows whether the step waits for the user,
+	waiting bool // namely this
+	outcome flow.StepOutcome
+	err     error
+}
+
+func (f *flight) join(s runner.Step) *Rider {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.riders.Join(s)
+}
+
+func (f *flight) quit(r *Rider) (last bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last = f.riders.Leave(r)
+	if last {
+		close(f.left)
+	}
+	f.stir() // another one counts now
+	return last
+}
+
+// end asks for the end of the step.
+func (f *flight) end(r *Rider, cause string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.riders.End(r, cause)
+	f.stir()
+}
+
+// stir wakes the flight's goroutine.
+func (f *flight) stir() {
+	select {
+	case f.wish <- struct{}{}:
+	default:
+	}
+}
+
+// open returns the step if it still takes a submission.
+func (f *flight) open() (runner.Step, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	step, cause := f.riders.Now()
+	switch {
+	case step.Completion != transcript.CompleteSubmit:
+		return step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
+	case cause != "":
+		return step, fmt.Errorf("the step has ended (%s); its output is no longer taken", cause)
+	}
+	return step, nil
+}
+
+func (f *flight) now() (runner.Step, string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.riders.Now()
+}
+
+// errLeft: nobody waits for the flight any more.
+var errLeft = errors.New("nobody waits for the step")
+
+// fly carries the attempt out.
+func (f *flight) fly() {
+	defer close(f.done)
+	if f.before != nil {
+		<-f.before // it may be about to speak
+	}
+	var p Pilot
+	for {
+		select {
+		case <-f.left:
+			f.err = errLeft
+			return
+		default:
+		}
+		change := f.live.next()
+		step, cause := f.now()
+		var act Act
+		if err := f.live.View(func(s *session.State) { act = p.Next(step, s, cause, f.token) }); err != nil {
+			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
+			return
+		}
+		if f.carry(step, act) || act.Do == Wait && !f.wait(change) {
+			return
+		}
+	}
+}
+
+// say sends an event to the session. What is around a prompt has names for who
+// looks what a crash there leaves.
+func (f *flight) say(ev session.Event) (session.Reply, error) {
+	if _, prompt := ev.(session.Prompts); !prompt {
+		return f.live.Send(context.Background(), ev)
+	}
+	crashpoint.Here("step.owed")
+	r, err := f.live.Send(context.Background(), ev)
+	crashpoint.Here("step.prompted")
+	return r, err
+}
+
+// carry carries an act out, but for waiting; true: the flight ends.
+func (f *flight) carry(step runner.Step, act Act) bool {
+	if act.Do != Stop {
+		f.tellWaits(step, act.Waits)
+	}
+	switch act.Do {
+	case End:
+		crashpoint.Here("step.settled")
+		f.outcome = act.Outcome
+		return true
+	case Say, Stop:
+		r, err := f.say(act.Event)
+		switch {
+		case err == nil && r.Err == nil:
+		case err == nil && act.Refused != nil:
+			f.outcome = *act.Refused
+			return true
+		case err == nil && act.Do == Stop: // what it was has just ended
+		default:
+			if err == nil {
+				err = r.Err
+			}
+			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
+			return true
+		}
+	}
+	return false
+}
+
+// tellWaits tells the run that the step waits for the user, or no longer does.
+// A run that can't be told is about to end the step.
+func (f *flight) tellWaits(step runner.Step, waiting bool) {
+	if f.told && waiting == f.waiting || step.Completion != transcript.CompleteSubmit {
+		return
+	}
+	if step.Waits(waiting) != nil {
+		return
+	}
+	f.told, f.waiting = true, waiting
+	if f.listen != nil {
+		f.listen(step.Run, step.Attempt, waiting)
+	}
+}
+
+// wait waits until the session has changed or the step is to end; false: it is
+// pointless.
+func (f *flight) wait(change <-chan struct{}) bool {
+	select {
+	case <-change:
+	case <-f.wish:
+	case <-f.live.door.Done():
+		f.err = fmt.Errorf("session %s has ended", f.live.ID)
+		return false
+	case <-f.left:
+		f.err = errLeft
+		return false
+	}
+	return true
+}

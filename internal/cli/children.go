@@ -21,7 +21,7 @@ import (
 // time to open keeps its own run waiting and no other. It is safe for concurrent
 // use.
 type children struct {
-	res   *residence
+	proc  *process
 	flags sessionFlags
 	out   func(run string) output
 	// shares: other hosts share the work, so what this one can't do for want of
@@ -43,17 +43,17 @@ type child struct {
 
 // doorway is a session that is being opened, or is open.
 type doorway struct {
-	done  chan struct{} // closed when house or err is set
-	house *house
-	err   error
+	done    chan struct{} // closed when session or err is set
+	session *liveSession
+	err     error
 }
 
 // errNotCarried: a step of a run asks for its session late.
 var errNotCarried = errors.New("the run isn't carried out here any more")
 
-func newChildren(r *residence, flags sessionFlags, out func(run string) output) (*children, error) {
+func newChildren(r *process, flags sessionFlags, out func(run string) output) (*children, error) {
 	flags, err := flags.at(r.app)
-	c := &children{res: r, flags: flags, out: out, runs: map[string]*child{}, others: map[string]string{}}
+	c := &children{proc: r, flags: flags, out: out, runs: map[string]*child{}, others: map[string]string{}}
 	r.steps.Child, r.elsewhere = c.session, c.elsewhere
 	return c, err
 }
@@ -83,8 +83,8 @@ func (c *children) left(run string) {
 		return
 	}
 	<-o.done
-	if o.house != nil {
-		o.house.leave()
+	if o.session != nil {
+		o.session.leave()
 	}
 }
 
@@ -111,13 +111,13 @@ func (c *children) session(ctx context.Context, run string) (*host.Live, error) 
 	if o.err != nil {
 		return nil, o.err
 	}
-	return o.house.here, nil
+	return o.session.here, nil
 }
 
 // open opens the session of a run. Whoever asks after a failure tries again.
 func (c *children) open(ctx context.Context, run string, k *child, o *doorway) {
 	defer close(o.done)
-	if o.house, o.err = c.bring(ctx, run); o.err == nil {
+	if o.session, o.err = c.bring(ctx, run); o.err == nil {
 		return
 	}
 	c.mu.Lock()
@@ -126,8 +126,8 @@ func (c *children) open(ctx context.Context, run string, k *child, o *doorway) {
 }
 
 // bring opens the session of a run, or makes it.
-func (c *children) bring(ctx context.Context, run string) (*house, error) {
-	runs, err := c.res.open(ctx)
+func (c *children) bring(ctx context.Context, run string) (*liveSession, error) {
+	runs, err := c.proc.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (c *children) bring(ctx context.Context, run string) (*house, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", run, err)
 	}
-	there := *c.res.app
+	there := *c.proc.app
 	there.cwd, there.cwdErr = info.Workspace, nil
 	home, err := there.home()
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *children) bring(ctx context.Context, run string) (*house, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	h, err := c.res.house(&there, cmd, c.out(run), nil)
+	h, err := c.proc.bringUp(&there, cmd, c.out(run), nil)
 	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
 		return nil, c.inUse(run, locked)
 	}
@@ -194,7 +194,7 @@ func (c *children) elsewhere() []string {
 	if len(c.others) == 0 {
 		return nil
 	}
-	home, err := c.res.app.home()
+	home, err := c.proc.app.home()
 	if err != nil {
 		return nil
 	}

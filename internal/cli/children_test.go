@@ -9,7 +9,7 @@ import (
 	"github.com/gamma-harness/gamma/workflow"
 )
 
-// nursery is a host's residence with its child sessions, and a run.
+// nursery is a host's process with its child sessions, and a run.
 type nursery struct {
 	*site
 	kids *children
@@ -19,7 +19,7 @@ type nursery struct {
 
 func newNursery(t *testing.T) *nursery {
 	n := &nursery{site: newSite(t)}
-	res := newResidence(n.app)
+	res := newProcess(n.app)
 	var err error
 	if n.kids, err = newChildren(res, n.model(), func(string) output { return unseen{} }); err != nil {
 		t.Fatal(err)
@@ -67,11 +67,11 @@ func TestW40_AChildSessionLivesWithItsRun(t *testing.T) {
 		first, second := n.kids.carries(n.run), n.kids.carries(n.run)
 		l := n.ask()
 		first()
-		if n.ask() != l || n.kids.res.sessions.Get(l.ID) != l {
+		if n.ask() != l || n.kids.proc.sessions.Get(l.ID) != l {
 			t.Error("the second claim has lost the session")
 		}
 		second()
-		if n.kids.res.sessions.Get(l.ID) != nil {
+		if n.kids.proc.sessions.Get(l.ID) != nil {
 			t.Error("the session is still there")
 		}
 	})
@@ -133,7 +133,7 @@ func TestW40_AChildSessionLivesWithItsRun(t *testing.T) {
 		left()
 		close(goOn)
 		leftSlow()
-		if len(n.kids.res.sessions.IDs()) != 0 {
+		if len(n.kids.proc.sessions.IDs()) != 0 {
 			t.Error("a session is still there")
 		}
 	})

@@ -38,10 +38,10 @@ type execCmd struct {
 	OutputSchema *string  `placeholder:"FILE" help:"JSON Schema that the final words must fit. They are sent back twice; if they still don't, the status is error and the reason bad_output."`
 	MaxTurns     *int     `placeholder:"N" help:"End the run after N answers (default 200; 0 means no limit)."`
 
-	around  func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
-	carrier *carrier                  // carries on the session's workflow runs; nil: nobody does
-	id      string                    // of a new session; "": a new id
-	run     string                    // the workflow run for whose steps a new session is made; "": none
+	around func(llm.Model) llm.Model // what stands between the session and its model; nil: nothing
+	runs   *sessionRuns              // carries on the session's workflow runs; nil: nobody does
+	id     string                    // of a new session; "": a new id
+	run    string                    // the workflow run for whose steps a new session is made; "": none
 
 	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }
@@ -100,18 +100,18 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	if a.env("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	c.carrier = newCarrier(a)
-	c.carrier.out = out
+	c.runs = newSessionRuns(a)
+	c.runs.out = out
 	l, err := c.open(a, out, prompt)
 	if err != nil {
-		return 0, errors.Join(err, c.carrier.close())
+		return 0, errors.Join(err, c.runs.close())
 	}
 	if l.disk == nil {
 		code, err := l.lastResult()
-		return code, errors.Join(err, c.carrier.close())
+		return code, errors.Join(err, c.runs.close())
 	}
 	code, err := l.drive(prompt)
-	if err := c.carrier.close(); err != nil {
+	if err := c.runs.close(); err != nil {
 		out.notice(err.Error())
 	}
 	l.close()
@@ -168,13 +168,13 @@ func (l *live) drive(prompt *string) (int, error) {
 	signals := catchSignals() // before the first line: who sees it can end us in order
 	l.ignore = func() bool { signal.Stop(signals); return len(signals) > 0 }
 	l.announce(l.model.name)
-	res := l.carrier.res
-	if err := res.admit(l, l.carrier.carry); err != nil {
+	proc := l.runs.proc
+	if err := proc.admit(l, l.runs.carry); err != nil {
 		return 0, err
 	}
 	d, err := l.due(prompt)
 	if err != nil || d.nothing {
-		res.dismiss(l.here)
+		proc.dismiss(l.here)
 		if err != nil {
 			return 0, err
 		}
@@ -188,7 +188,7 @@ func (l *live) drive(prompt *string) (int, error) {
 		}
 	}
 	if d.untold {
-		if err := l.carrier.deliver(l.disk.ID); err != nil {
+		if err := l.runs.deliver(l.disk.ID); err != nil {
 			return 0, err
 		}
 	}
@@ -201,15 +201,15 @@ func (l *live) drive(prompt *string) (int, error) {
 // begin brings the session to life, and goes on with its workflow runs. A
 // submission that comes at once waits for its run's step.
 func (l *live) begin(d due) {
-	res := l.carrier.res
+	proc := l.runs.proc
 	var handed []func()
 	for _, i := range d.bound {
-		handed = append(handed, res.steps.Coming(i.ID))
+		handed = append(handed, proc.steps.Coming(i.ID))
 	}
 	l.start(d.with)
-	res.settle(l)
+	proc.settle(l)
 	for n, i := range d.bound {
-		l.carrier.carry(i.ID)
+		l.runs.carry(i.ID)
 		handed[n]()
 	}
 }
@@ -225,13 +225,13 @@ type due struct {
 // due finds out what is to be done.
 func (l *live) due(prompt *string) (d due, err error) {
 	if l.resumed {
-		if err := l.carrier.lookForStrays(l); err != nil {
+		if err := l.runs.lookForStrays(l); err != nil {
 			return d, err
 		}
-		if d.bound, err = l.carrier.bound(l.disk.ID); err != nil {
+		if d.bound, err = l.runs.bound(l.disk.ID); err != nil {
 			return d, err
 		}
-		notes, err := l.carrier.untold(l.disk.ID)
+		notes, err := l.runs.untold(l.disk.ID)
 		if err != nil {
 			return d, err
 		}
@@ -311,7 +311,7 @@ func (l *live) wait() (int, error) {
 	for {
 		select {
 		case <-l.idle:
-		case <-l.carrier.poke:
+		case <-l.runs.poke:
 		case <-l.leave:
 			return exitInterrupt, fmt.Errorf("interrupted; go on with: %s", l.again())
 		case <-l.out.broken():
@@ -340,7 +340,7 @@ func (l *live) wait() (int, error) {
 // other going, so both rest only if no run has begun or ended while the session
 // was looked at. What has changed meanwhile has poked.
 func (l *live) over() (last *session.Run, over bool, err error) {
-	busy, before := l.carrier.busy(l.asks)
+	busy, before := l.runs.busy(l.asks)
 	if busy {
 		return nil, false, nil
 	}
@@ -348,7 +348,7 @@ func (l *live) over() (last *session.Run, over bool, err error) {
 	if busy || err != nil {
 		return last, false, err
 	}
-	busy, after := l.carrier.busy(l.asks)
+	busy, after := l.runs.busy(l.asks)
 	return last, !busy && before == after, nil
 }
 
@@ -367,7 +367,7 @@ func (l *live) last() (last *session.Run, busy bool, err error) {
 
 // ended prints the result of the session and of its workflow runs.
 func (l *live) ended(last *session.Run) (int, error) {
-	runs, fault := l.carrier.results()
+	runs, fault := l.runs.results()
 	if last == nil && len(runs) == 0 && fault == nil {
 		return exitDone, nil // only a compaction was waited for, or nothing was left to do
 	}
@@ -382,7 +382,7 @@ func (l *live) ended(last *session.Run) (int, error) {
 		res, code = *stands, exitHuman
 	}
 	res.Runs = runs
-	if code == exitDone && l.carrier.needsPerson() {
+	if code == exitDone && l.runs.needsPerson() {
 		res.Status, code = "needs_human", exitHuman
 	}
 	if fault != nil {
@@ -393,7 +393,7 @@ func (l *live) ended(last *session.Run) (int, error) {
 			l.out.notice(fmt.Sprintf("workflow run %s is %s%s; %s runs show %s", r.Run, r.Status, detail(r.Reason), program(), r.Run))
 		}
 	}
-	l.carrier.tells(l.carrier.hints()...)
+	l.runs.tells(l.runs.hints()...)
 	l.out.result(res)
 	return code, nil
 }

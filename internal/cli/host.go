@@ -42,7 +42,7 @@ func (c *hostCmd) Run(a *app) error {
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	p := &hostPrinter{app: a, json: c.JSON}
-	res := newResidence(a)
+	res := newProcess(a)
 	kids, err := newChildren(res, c.sessionFlags, func(run string) output {
 		return quiet{tell: func(text string) { a.notice("run %s: %s", run, text) }}
 	})

@@ -52,7 +52,7 @@ type live struct {
 	interrupted bool
 	strays      []session.Aborts // steps whose runs don't wait for them any more
 	stepRun     string           // the workflow run whose step that run belonged to
-	carrier     *carrier         // of gamma exec
+	runs        *sessionRuns     // of gamma exec
 	flags       string           // of this run, to be repeated by who goes on
 }
 
@@ -73,7 +73,7 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	l := &live{carrier: c.carrier, why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
+	l := &live{runs: c.runs, why: cmp.Or(c.why, transcript.OpenStart), app: a, out: out, home: home, idle: make(chan struct{}, 1), leave: make(chan struct{}, 1), ignore: func() bool { return false }}
 	id, had, err := c.which(a, home)
 	if err != nil {
 		return nil, err
@@ -170,12 +170,12 @@ func (l *live) read(home *disk.Home, id string) (over bool, err error) {
 	if err != nil || s.Run != nil || len(s.Queue) > 0 {
 		return false, nil
 	}
-	if l.carrier != nil {
-		runs, err := l.carrier.bound(id)
+	if l.runs != nil {
+		runs, err := l.runs.bound(id)
 		if err != nil || len(runs) > 0 {
 			return false, err
 		}
-		if notes, err := l.carrier.untold(id); err != nil || len(notes) > 0 {
+		if notes, err := l.runs.untold(id); err != nil || len(notes) > 0 {
 			return false, err
 		}
 	}

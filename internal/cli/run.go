@@ -77,14 +77,14 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 		return usagef("%s with --detach: whoever carries the run out has its own (gamma host%s). Leave it out, or leave out --detach", strings.Join(given, ", "), c.sessionFlags.repeated())
 	}
 	catchPipe()
-	r.flags, r.res = c.sessionFlags, newResidence(a)
-	kids, err := newChildren(r.res, r.flags, func(string) output { return &sessionLines{p: r.out} })
+	r.flags, r.proc = c.sessionFlags, newProcess(a)
+	kids, err := newChildren(r.proc, r.flags, func(string) output { return &sessionLines{p: r.out} })
 	if err != nil {
 		return err
 	}
-	r.res.observe, r.res.carries, r.res.steps.Waits = r.observe, kids.carries, r.asks
-	r.res.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
-	if r.host, err = r.res.open(a.ctx); err != nil {
+	r.proc.observe, r.proc.carries, r.proc.steps.Waits = r.observe, kids.carries, r.asks
+	r.proc.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
+	if r.host, err = r.proc.open(a.ctx); err != nil {
 		return err
 	}
 	defer r.leave()
@@ -106,20 +106,20 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 
 // flowing is a run that this process carries out.
 type flowing struct {
-	app   *app
-	db    store.Store
-	host  *host.Runs
-	out   *runPrinter
-	id    string
-	info  store.Info
-	graph *workflow.Graph
-	in    *bufio.Reader // of the terminal, once it was asked; see input
-	seq   int64         // the newest commit that was printed
-	flags sessionFlags
-	res   *residence
-	house *house          // the run's session; nil: it lives not here
-	ctx   context.Context // of drive
-	stop  context.CancelFunc
+	app     *app
+	db      store.Store
+	host    *host.Runs
+	out     *runPrinter
+	id      string
+	info    store.Info
+	graph   *workflow.Graph
+	in      *bufio.Reader // of the terminal, once it was asked; see input
+	seq     int64         // the newest commit that was printed
+	flags   sessionFlags
+	proc    *process
+	session *liveSession    // the run's session; nil: it lives not here
+	ctx     context.Context // of drive
+	stop    context.CancelFunc
 
 	waits   atomic.Bool            // a step waits for the user, who can't speak here
 	askedIn atomic.Pointer[string] // in this session
@@ -131,17 +131,17 @@ type flowing struct {
 
 // leave ends the run's session, if it lives here, and closes the database.
 func (r *flowing) leave() {
-	if r.house != nil {
-		r.house.leave()
+	if r.session != nil {
+		r.session.leave()
 	}
-	if err := r.res.close(); err != nil {
+	if err := r.proc.close(); err != nil {
 		r.out.notice("%v", err)
 	}
 }
 
 // enter brings the run's session to life; of "" a new one.
 func (r *flowing) enter(id string) (err error) {
-	r.house, err = r.res.house(r.app, r.flags.exec(id), &sessionLines{p: r.out}, r.begun)
+	r.session, err = r.proc.bringUp(r.app, r.flags.exec(id), &sessionLines{p: r.out}, r.begun)
 	return err
 }
 
@@ -287,7 +287,7 @@ func (r *flowing) settle(c *runCmd, home *disk.Home, req *host.Request) error {
 	if err := r.enter(req.Session); err != nil {
 		return err
 	}
-	req.Session = r.house.disk.ID
+	req.Session = r.session.disk.ID
 	return nil
 }
 
@@ -296,8 +296,8 @@ func (r *flowing) place() string {
 	if id := r.askedIn.Load(); id != nil {
 		return *id
 	}
-	if r.house != nil {
-		return r.house.disk.ID
+	if r.session != nil {
+		return r.session.disk.ID
 	}
 	return host.ChildID(r.id)
 }
@@ -442,13 +442,13 @@ func (r *flowing) advance(ctx context.Context) (*flow.Run, error) {
 
 // told lets the session have what the run tells it: a presentation is one turn.
 func (r *flowing) told(ctx context.Context) error {
-	if r.house == nil || ctx.Err() != nil {
+	if r.session == nil || ctx.Err() != nil {
 		return nil
 	}
-	if err := r.res.deliver(ctx, r.house.disk.ID); err != nil {
+	if err := r.proc.deliver(ctx, r.session.disk.ID); err != nil {
 		return err
 	}
-	return r.house.here.Idle(ctx)
+	return r.session.here.Idle(ctx)
 }
 
 // interruptible is a context that a signal or a closed output ends. It begins

@@ -54,8 +54,8 @@ func (r *flowing) mute(l *host.Live) {
 // yielded finds the session here in which an attempt waits for the user, and
 // what it asks.
 func (r *flowing) yielded(attempt string) (l *host.Live, question string) {
-	for _, id := range r.res.sessions.IDs() {
-		here := r.res.sessions.Get(id)
+	for _, id := range r.proc.sessions.IDs() {
+		here := r.proc.sessions.Get(id)
 		if here == nil {
 			continue
 		}

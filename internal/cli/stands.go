@@ -30,7 +30,7 @@ func (l *live) standing() (res *wire.Result) {
 // stands says why a step doesn't go on, and what to do.
 func (l *live) stands(st *transcript.Step) string {
 	why := "nobody carries it on"
-	if r := l.carrier.run(st.Run); r != nil {
+	if r := l.runs.run(st.Run); r != nil {
 		why = fmt.Sprintf("it is %s%s", r.Status, detail(r.Reason))
 		if r.Message != "" {
 			why += ": " + oneLine(r.Message, 300)
@@ -41,7 +41,7 @@ func (l *live) stands(st *transcript.Step) string {
 }
 
 // run is how a run stood at last, nil if it wasn't carried on here.
-func (c *carrier) run(id string) *flow.Run {
+func (c *sessionRuns) run(id string) *flow.Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.runs[id]; r != nil {

@@ -19,8 +19,8 @@
 // run in them begins or settles. Runs and Sessions don't know each other. Steps,
 // Tool and Outbox join them, by ids.
 //
-// Steps carries out agent steps. An attempt has one flight at a time, which
-// callers share (Riders: the newest one that still waits counts; only it may end
+// Steps carries out agent steps. An attempt is carried out once at a time, which
+// callers share (Callers: the newest one that still waits counts; only it may end
 // the step); what it reports is what the session's branch has, so it is the same
 // in whichever process, and however often, it is asked for. An assistant step
 // needs the session that its run came from. A submit step is carried out there

@@ -19,7 +19,7 @@ import (
 // process holds; notice is told of that once. When ctx ends, the run is parked
 // for any host.
 func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, until time.Time)) (*flow.Run, error) {
-	defer h.house().Coming(id)()
+	defer h.steps().Coming(id)()
 	told := false
 	for {
 		var c *store.Claimed
@@ -50,7 +50,7 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 			told = true
 		})
 		if over || err != nil {
-			h.house().Over(run)
+			h.steps().Over(run)
 			return run, err
 		}
 	}

@@ -74,7 +74,7 @@ func TestW31_WhatAnAttemptNeeds(t *testing.T) {
 // Only the newest caller may end a step, and what has ended takes no
 // submission.
 func TestW30_OnlyTheNewestCallerEndsAStep(t *testing.T) {
-	f := &flight{wish: make(chan struct{}, 1), left: make(chan struct{})}
+	f := &openAttempt{wish: make(chan struct{}, 1), left: make(chan struct{})}
 	s := runner.Step{Completion: transcript.CompleteSubmit}
 	old := f.join(s)
 	newest := f.join(s)

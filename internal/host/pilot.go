@@ -10,8 +10,8 @@ import (
 )
 
 // Pilot decides what is done next about an attempt in its session. It is pure
-// but for what it remembers of its own deeds, so a simulator flies the same
-// way as a live flight does.
+// but for what it remembers of its own deeds, so a simulator goes the same
+// way as a live attempt does.
 type Pilot struct {
 	begun bool // something was done about the attempt
 	told  bool // the session was told to stop it
@@ -84,48 +84,48 @@ func act(step runner.Step, m move) Act {
 }
 
 // Glance is what a session has of an attempt, for who asks before anything is
-// done. flying: somebody here carries it out.
-func Glance(step runner.Step, s *session.State, flying bool, token int64) flow.StepOutcome {
+// done. open: somebody here carries it out.
+func Glance(step runner.Step, s *session.State, open bool, token int64) flow.StepOutcome {
 	a := look(s, step.Attempt)
-	a.first = !flying
+	a.first = !open
 	return report(a, judge(step, a), token)
 }
 
-// Riders are the callers that share a flight. The newest one that is aboard
+// Callers are the callers that share an open attempt. The newest one that is waiting
 // counts: those before it have lost their claim. One that has lost its claim may
 // come late, and then goes when it notices.
-type Riders struct {
-	aboard []*Rider
-	step   runner.Step // of the newest one
-	cause  string      // why the step is to end; it stays when it was told
+type Callers struct {
+	waiting []*Caller
+	step    runner.Step // of the newest one
+	cause   string      // why the step is to end; it stays when it was told
 }
 
-// Rider is a caller.
-type Rider struct {
+// Caller is a caller.
+type Caller struct {
 	step  runner.Step
 	cause string // with which it wants the step to end
 }
 
-// Join takes a caller aboard.
-func (x *Riders) Join(s runner.Step) *Rider {
-	r := &Rider{step: s}
-	x.aboard = append(x.aboard, r)
+// Join takes a caller in.
+func (x *Callers) Join(s runner.Step) *Caller {
+	r := &Caller{step: s}
+	x.waiting = append(x.waiting, r)
 	x.step = s
 	return r
 }
 
 // Leave says that a caller waits no longer; none: nobody does.
-func (x *Riders) Leave(r *Rider) (none bool) {
-	x.aboard = slices.DeleteFunc(x.aboard, func(o *Rider) bool { return o == r })
-	if n := len(x.aboard); n > 0 {
-		x.step = x.aboard[n-1].step
+func (x *Callers) Leave(r *Caller) (none bool) {
+	x.waiting = slices.DeleteFunc(x.waiting, func(o *Caller) bool { return o == r })
+	if n := len(x.waiting); n > 0 {
+		x.step = x.waiting[n-1].step
 	}
-	return len(x.aboard) == 0
+	return len(x.waiting) == 0
 }
 
-// End asks for the end of the step; nil: a person does, whoever is aboard. The
+// End asks for the end of the step; nil: a person does, whoever is waiting. The
 // first cause counts.
-func (x *Riders) End(r *Rider, cause string) {
+func (x *Callers) End(r *Caller, cause string) {
 	switch {
 	case r == nil && x.cause == "":
 		x.cause = cause
@@ -135,12 +135,14 @@ func (x *Riders) End(r *Rider, cause string) {
 }
 
 // Now returns the step, and why it is to end; "": it isn't.
-func (x *Riders) Now() (runner.Step, string) {
-	if n := len(x.aboard); x.cause == "" && n > 0 {
-		x.cause = x.aboard[n-1].cause
+func (x *Callers) Now() (runner.Step, string) {
+	if n := len(x.waiting); x.cause == "" && n > 0 {
+		x.cause = x.waiting[n-1].cause
 	}
 	return x.step, x.cause
 }
 
 // Newest reports whether a caller is the one that counts.
-func (x *Riders) Newest(r *Rider) bool { return len(x.aboard) > 0 && x.aboard[len(x.aboard)-1] == r }
+func (x *Callers) Newest(r *Caller) bool {
+	return len(x.waiting) > 0 && x.waiting[len(x.waiting)-1] == r
+}

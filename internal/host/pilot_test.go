@@ -84,10 +84,10 @@ func TestW31_AYieldThatWasEndedStaysSo(t *testing.T) {
 	}
 }
 
-// A caller whose claim is lost may come aboard late. The one with the claim gets
+// A caller whose claim is lost may join late. The one with the claim gets
 // its step ended as soon as that one has gone.
 func TestW30_ALateCallerDoesntKeepTheStep(t *testing.T) {
-	var x Riders
+	var x Callers
 	living := x.Join(runner.Step{Prompt: "living"})
 	late := x.Join(runner.Step{Prompt: "late"})
 	x.End(living, transcript.CauseTimeout)

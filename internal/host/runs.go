@@ -224,7 +224,7 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err e
 	if h.Carries != nil {
 		left = sync.OnceFunc(h.Carries(c.Run))
 	}
-	defer h.house().Coming(c.Run)()
+	defer h.steps().Coming(c.Run)()
 	defer left()
 	defer func() {
 		if r := recover(); r != nil {

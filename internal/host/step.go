@@ -28,11 +28,11 @@ type Steps struct {
 	// and when it changes, after the run knows; nil: nobody listens.
 	Waits func(run, attempt string, waiting bool)
 
-	mu      sync.Mutex
-	flights map[string]*flight  // by attempt
-	ending  map[string]*flight  // those that nobody waits for, until they have ended
-	coming  map[string]*promise // runs that are about to be carried on here
-	change  chan struct{}       // closed at the next change of flights and coming; nil: nobody waits
+	mu       sync.Mutex
+	attempts map[string]*openAttempt // by attempt
+	ending   map[string]*openAttempt // those that nobody waits for, until they have ended
+	coming   map[string]*promise     // runs that are about to be carried on here
+	change   chan struct{}           // closed at the next change of attempts and coming; nil: nobody waits
 }
 
 // promise is that a run is about to be carried on here, or that it is.
@@ -43,7 +43,7 @@ type promise struct {
 }
 
 // Coming says that a run is carried on here, or is about to be, until done is
-// called: a submission of the session's own step waits until its flight is
+// called: a submission of the session's own step waits until that attempt is
 // there, but not for ever, and the tools of a step wait for its claim.
 func (x *Steps) Coming(run string) (done func()) {
 	if x == nil {
@@ -92,7 +92,7 @@ func (x *Steps) Wanted() []string {
 	return slices.Collect(maps.Keys(x.coming))
 }
 
-// changed wakes who waits for a flight. x.mu is held.
+// changed wakes who waits for an open attempt. x.mu is held.
 func (x *Steps) changed() {
 	if x.change != nil {
 		close(x.change)
@@ -100,16 +100,16 @@ func (x *Steps) changed() {
 	}
 }
 
-// flight returns the flight of an attempt in a session, nil if there is none and
+// attempt returns what carries an attempt out in a session, nil if there is none and
 // none is to be expected. It waits only for the step that the session's own run
 // belongs to: another step of the session can't begin before the caller's turn
 // has ended. It waits as long as a lease.
-func (x *Steps) flight(ctx context.Context, l *Live, attempt string) *flight {
+func (x *Steps) attempt(ctx context.Context, l *Live, attempt string) *openAttempt {
 	own := l.attempt() == attempt
 	late := time.NewTimer(crashpoint.Quick(runner.Lease))
 	defer late.Stop()
 	for {
-		f, change := x.boarded(l, attempt, own)
+		f, change := x.joined(l, attempt, own)
 		if change == nil {
 			return f
 		}
@@ -123,11 +123,11 @@ func (x *Steps) flight(ctx context.Context, l *Live, attempt string) *flight {
 	}
 }
 
-// boarded returns the flight of an attempt, or what to wait for.
-func (x *Steps) boarded(l *Live, attempt string, own bool) (*flight, <-chan struct{}) {
+// joined returns what carries out an attempt, or what to wait for.
+func (x *Steps) joined(l *Live, attempt string, own bool) (*openAttempt, <-chan struct{}) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if f := x.flights[attempt]; f != nil {
+	if f := x.attempts[attempt]; f != nil {
 		if f.live != l {
 			return nil, nil // it is no business of this session
 		}
@@ -172,15 +172,15 @@ func (x *Steps) Look(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 		return flow.StepOutcome{}, err
 	}
 	var o flow.StepOutcome
-	flying := x.flying(s.Attempt)
-	err = l.View(func(st *session.State) { o = Glance(s, st, flying, token) })
+	open := x.open(s.Attempt)
+	err = l.View(func(st *session.State) { o = Glance(s, st, open, token) })
 	return o, err
 }
 
-func (x *Steps) flying(attempt string) bool {
+func (x *Steps) open(attempt string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.flights[attempt] != nil
+	return x.attempts[attempt] != nil
 }
 
 // place finds the session of a step, and the token that its outcome depends on.
@@ -207,8 +207,8 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if err != nil {
 		return flow.StepOutcome{}, err
 	}
-	f, rider := x.board(ctx, l, token, s)
-	defer x.leave(f, rider)
+	f, caller := x.join(ctx, l, token, s)
+	defer x.leave(f, caller)
 	select {
 	case <-f.done:
 		return f.outcome, f.err
@@ -218,7 +218,7 @@ func (x *Steps) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, erro
 	if cause == "" {
 		return flow.StepOutcome{}, context.Cause(ctx)
 	}
-	f.end(rider, cause)
+	f.end(caller, cause)
 	<-f.done
 	return f.outcome, f.err
 }
@@ -239,7 +239,7 @@ func ends(ctx context.Context) string {
 // Hold implements runner.StepExecutor.
 func (x *Steps) Hold(attempt string) {
 	x.mu.Lock()
-	f := x.flights[attempt]
+	f := x.attempts[attempt]
 	x.mu.Unlock()
 	if f != nil {
 		f.end(nil, transcript.CauseEscape)
@@ -263,7 +263,7 @@ func (x *Steps) noStep(l *Live, attempt string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var open []string
-	for id, f := range x.flights {
+	for id, f := range x.attempts {
 		if step, _ := f.now(); f.live == l && step.Completion == transcript.CompleteSubmit {
 			open = append(open, id)
 		}
@@ -275,21 +275,21 @@ func (x *Steps) noStep(l *Live, attempt string) error {
 	return fmt.Errorf("no step waits for the output of attempt %q; open here: %s", attempt, strings.Join(open, ", "))
 }
 
-// board joins the flight of an attempt, or starts it.
-func (x *Steps) board(ctx context.Context, l *Live, token int64, s runner.Step) (*flight, *Rider) {
+// join joins an attempt, or starts it.
+func (x *Steps) join(ctx context.Context, l *Live, token int64, s runner.Step) (*openAttempt, *Caller) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	f := x.flights[s.Attempt]
+	f := x.attempts[s.Attempt]
 	if f == nil {
-		f = &flight{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
+		f = &openAttempt{live: l, token: token, listen: x.Waits, wish: make(chan struct{}, 1), done: make(chan struct{}), left: make(chan struct{})}
 		if old := x.ending[s.Attempt]; old != nil {
 			f.before = old.done
 		}
-		if x.flights == nil {
-			x.flights, x.ending = map[string]*flight{}, map[string]*flight{}
+		if x.attempts == nil {
+			x.attempts, x.ending = map[string]*openAttempt{}, map[string]*openAttempt{}
 		}
-		x.flights[s.Attempt] = f
-		defer func() { go f.fly() }()
+		x.attempts[s.Attempt] = f
+		defer func() { go f.carryOut() }()
 	}
 	if p := x.coming[s.Run]; p != nil {
 		p.known, p.open = true, s.Attempt
@@ -302,14 +302,14 @@ func (x *Steps) board(ctx context.Context, l *Live, token int64, s runner.Step) 
 	return f, r
 }
 
-// leave ends a flight that nobody waits for any more, and waits for its end: no
+// leave ends an open attempt that nobody waits for any more, and waits for its end: no
 // deed of it comes after that.
-func (x *Steps) leave(f *flight, r *Rider) {
+func (x *Steps) leave(f *openAttempt, r *Caller) {
 	attempt := r.step.Attempt
 	x.mu.Lock()
 	last := f.quit(r)
-	if last && x.flights[attempt] == f {
-		delete(x.flights, attempt)
+	if last && x.attempts[attempt] == f {
+		delete(x.attempts, attempt)
 		x.ending[attempt] = f
 	}
 	x.mu.Unlock()

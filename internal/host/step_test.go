@@ -206,7 +206,7 @@ func TestW32_TimeoutAgainstAnswer(t *testing.T) {
 }
 
 // settled waits until the attempt's run has settled.
-func (p *process) settled(h *house, attempt string) {
+func (p *process) settled(h *liveSession, attempt string) {
 	p.t.Helper()
 	p.soon("attempt "+attempt+" settles", func() bool {
 		var s session.StepState
@@ -253,7 +253,7 @@ func TestW30_ASecondCallJoins(t *testing.T) {
 
 // joined waits until so many callers share an attempt.
 func (p *process) joined(attempt string, n int) {
-	p.soon(fmt.Sprintf("%d callers share attempt %s", n, attempt), func() bool { return host.Callers(p.steps, attempt) == n })
+	p.soon(fmt.Sprintf("%d callers share attempt %s", n, attempt), func() bool { return host.CallersOf(p.steps, attempt) == n })
 }
 
 // A process that ends leaves the step as it is; the next owner goes on, with
@@ -351,7 +351,7 @@ func TestW40_ChildSessions(t *testing.T) {
 	p.echo()
 	asked := make(chan *llm.Request)
 	one := p.process("one", &paced{p.script(submits("x")), asked, make(chan struct{})})
-	var child *house
+	var child *liveSession
 	one.steps.Child = func(_ context.Context, run string) (*host.Live, error) {
 		child = one.open(host.ChildID(run))
 		return child.here, nil

@@ -84,9 +84,9 @@ func (l *Live) close(ev session.Aborts) {
 	}
 }
 
-// house is where the steps of this host's runs are carried out; nil: nowhere
+// steps is where the steps of this host's runs are carried out; nil: nowhere
 // that a step could be left over.
-func (h *Runs) house() *Steps {
+func (h *Runs) steps() *Steps {
 	x, _ := h.Steps.(*Steps)
 	return x
 }
@@ -95,7 +95,7 @@ func (h *Runs) house() *Steps {
 // goes on without them. A store that can't say how it stands is asked again when
 // the run is.
 func (h *Runs) over(ctx context.Context, id string) {
-	x := h.house()
+	x := h.steps()
 	if x == nil {
 		return
 	}

@@ -16,7 +16,7 @@ func (x *Steps) hand(ctx context.Context, l *Live, attempt string, give func(run
 	tick := time.NewTicker(sureEvery)
 	defer tick.Stop()
 	for {
-		f := x.flight(ctx, l, attempt)
+		f := x.attempt(ctx, l, attempt)
 		if f == nil {
 			return x.noStep(l, attempt)
 		}
@@ -51,7 +51,7 @@ func (x *Steps) Sure(ctx context.Context, attempt string) error {
 	defer tick.Stop()
 	for {
 		x.mu.Lock()
-		f, coming := x.flights[attempt], x.coming[run] != nil
+		f, coming := x.attempts[attempt], x.coming[run] != nil
 		x.mu.Unlock()
 		if f == nil && !coming {
 			return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // call calls the workflow tool as the model of a session does.
-func (h *house) call(id string, args any) session.Output {
+func (h *liveSession) call(id string, args any) session.Output {
 	h.p.t.Helper()
 	b, err := json.Marshal(args)
 	if err != nil {

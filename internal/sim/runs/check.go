@@ -134,7 +134,7 @@ func (w *world) atEnd() {
 		}
 		w.notices(id)
 	}
-	for _, s := range w.houses() {
+	for _, s := range w.directories() {
 		w.branch(s)
 	}
 	for id, d := range w.db.decisions {

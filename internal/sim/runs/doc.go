@@ -1,7 +1,7 @@
 // Package runs plays workflow runs with their sessions in memory: the real
 // engine (internal/flow with flow.Rows), real session cores under the real
 // agent.Actor, and the real decisions about steps and outboxes (host.Pilot,
-// host.Riders, host.Told, with the prompts that they write). Only clock, disks,
+// host.Callers, host.Told, with the prompts that they write). Only clock, disks,
 // the database's rows, the model and people are simulated, and every accident is
 // drawn from a seed. A seed decides a history fully.
 //
@@ -18,7 +18,7 @@
 // # The world
 //
 //   - hosts: three, with five workers, the owners of two sessions of origin and
-//     of the runs' child sessions, and a flight for each step. Each is a
+//     of the runs' child sessions, and an open attempt for each step. Each is a
 //     coroutine that reads top to bottom; each yield is a place where its host
 //     can be killed, and not being scheduled for a while makes a zombie of it:
 //     its claim or its lease runs out while it still believes in it.

@@ -9,11 +9,11 @@ import (
 
 // host is a process with workers and live sessions.
 type host struct {
-	name    string
-	skew    int64 // its clock is off by this
-	live    map[string]*owned
-	flights map[string]*flight // by attempt
-	pros    []*process
+	name     string
+	skew     int64 // its clock is off by this
+	live     map[string]*owned
+	attempts map[string]*openAttempt // by attempt
+	pros     []*process
 }
 
 // clock is the host's own time.
@@ -281,25 +281,25 @@ func (k *worker) step(e *flow.Effect) (flow.Event, bool) {
 	if o.gone {
 		return nil, false
 	}
-	flying := k.h.flights[e.Attempt] != nil
-	if st := hosts.Glance(s, o.actor.State, flying, token); st.State == flow.StepSettled {
+	open := k.h.attempts[e.Attempt] != nil
+	if st := hosts.Glance(s, o.actor.State, open, token); st.State == flow.StepSettled {
 		return flow.StepDone{Attempt: e.Attempt, Outcome: st}, true
 	}
-	f, rider := k.h.board(k.w, o, token, s)
+	f, caller := k.h.join(k.w, o, token, s)
 	k.w.carried(e.Attempt, f.o.s)
-	defer k.h.leave(e.Attempt, f, rider)
-	return k.await(e, f, rider)
+	defer k.h.leave(e.Attempt, f, caller)
+	return k.await(e, f, caller)
 }
 
-// await waits for a flight's end, and meanwhile for the deadline and for people.
-func (k *worker) await(e *flow.Effect, f *flight, rider *hosts.Rider) (flow.Event, bool) {
+// await waits for an open attempt's end, and meanwhile for the deadline and for people.
+func (k *worker) await(e *flow.Effect, f *openAttempt, caller *hosts.Caller) (flow.Event, bool) {
 	var wish *sig
 	for !f.done {
 		k.yield("step.waiting")
 		if !k.keep() {
 			return nil, false
 		}
-		if ask := f.ask; ask != nil && f.riders.Newest(rider) {
+		if ask := f.ask; ask != nil && f.callers.Newest(caller) {
 			ev := flow.Event(flow.Spoke{Attempt: e.Attempt})
 			if ask.waits {
 				ev = flow.Yielded{Attempt: e.Attempt}
@@ -311,10 +311,10 @@ func (k *worker) await(e *flow.Effect, f *flight, rider *hosts.Rider) (flow.Even
 			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
-			f.riders.End(rider, "timeout")
+			f.callers.End(caller, "timeout")
 		}
 		var ok bool
-		if wish, ok = k.wishes(f, rider, wish); !ok {
+		if wish, ok = k.wishes(f, caller, wish); !ok {
 			return nil, false
 		}
 		if k.run.Status != flow.Running || k.run.Open == nil || k.run.Open.ID != e.Attempt {
@@ -336,7 +336,7 @@ func (k *worker) await(e *flow.Effect, f *flight, rider *hosts.Rider) (flow.Even
 
 // wishes takes what others left for the run. A step is told of a cancel or an
 // escape, and its outcome decides.
-func (k *worker) wishes(f *flight, rider *hosts.Rider, wish *sig) (*sig, bool) {
+func (k *worker) wishes(f *openAttempt, caller *hosts.Caller, wish *sig) (*sig, bool) {
 	for _, s := range k.w.db.signalsOf(k.run.ID) {
 		if wish != nil && wish.id == s.id {
 			continue
@@ -356,9 +356,9 @@ func (k *worker) wishes(f *flight, rider *hosts.Rider, wish *sig) (*sig, bool) {
 		}
 		wish = &s
 		if cause == "escape" {
-			f.riders.End(nil, cause)
+			f.callers.End(nil, cause)
 		}
-		f.riders.End(rider, cause)
+		f.callers.End(caller, cause)
 	}
 	return wish, true
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
-// house is a session's directory.
-type house struct {
+// sessionDir is a session's directory.
+type sessionDir struct {
 	id       string
 	child    bool // of a run: only submit steps are carried out in it
 	segments []*segment
@@ -24,7 +24,7 @@ type house struct {
 // owned is a session that is live on a host: its owner's memory.
 type owned struct {
 	w       *world
-	s       *house
+	s       *sessionDir
 	host    *host
 	token   int64
 	segment *segment
@@ -64,7 +64,7 @@ func (o *owned) maybe(point string) {
 }
 
 // open makes a session live on a host, under a new token.
-func (w *world) open(s *house, h *host) *owned {
+func (w *world) open(s *sessionDir, h *host) *owned {
 	o := &owned{w: w, s: s, host: h}
 	s.owner = o
 	h.pros = append(h.pros, spawn(s.id+"@"+h.name, func(y pause) {
@@ -145,7 +145,7 @@ func (o *owned) owns() bool {
 // unwanted reports whether nobody has wanted a child session for a while.
 func (o *owned) unwanted() bool {
 	o.idle++
-	for _, f := range o.host.flights {
+	for _, f := range o.host.attempts {
 		if f.o == o && !f.done {
 			o.idle = 0
 		}

@@ -25,7 +25,7 @@ type segment struct {
 // newest is the newest segment before a token that has a whole first line, nil
 // if there is none. Where the session was never made whole it has no header
 // behind that, and the next owner makes it.
-func (s *house) newest(before int64) *segment {
+func (s *sessionDir) newest(before int64) *segment {
 	for i := len(s.segments) - 1; i >= 0; i-- {
 		g := s.segments[i]
 		first := bytes.IndexByte(g.data, '\n')
@@ -40,7 +40,7 @@ func (s *house) newest(before int64) *segment {
 func whole(data []byte) int { return bytes.LastIndexByte(data, '\n') + 1 }
 
 // lose is a power loss of a host: of what it hasn't synced any part may stay.
-func (s *house) lose(w *world, h *host) {
+func (s *sessionDir) lose(w *world, h *host) {
 	for _, g := range s.segments {
 		if n := len(g.data) - g.synced; n > 0 && g.host == h {
 			g.data = g.data[:g.synced+int(w.n(int64(n+1)))]
@@ -49,7 +49,7 @@ func (s *house) lose(w *world, h *host) {
 }
 
 // lines are the lines that count, following the seals from the newest segment.
-func (s *house) lines(w *world) [][]byte {
+func (s *sessionDir) lines(w *world) [][]byte {
 	last := s.newest(s.token + 1)
 	if last == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *house) lines(w *world) [][]byte {
 	return s.upTo(w, last, whole(last.data))
 }
 
-func (s *house) upTo(w *world, g *segment, length int) [][]byte {
+func (s *sessionDir) upTo(w *world, g *segment, length int) [][]byte {
 	data := g.data[:min(length, len(g.data))]
 	if w.off == "session.SegmentUnfenced" {
 		data = g.data[:whole(g.data)]
@@ -82,7 +82,7 @@ func (s *house) upTo(w *world, g *segment, length int) [][]byte {
 }
 
 // entries decodes the lines that count.
-func (s *house) entries(w *world) ([]transcript.Entry, error) {
+func (s *sessionDir) entries(w *world) ([]transcript.Entry, error) {
 	var out []transcript.Entry
 	for _, line := range s.lines(w) {
 		e, ok := w.decoded[string(line)]
@@ -149,7 +149,7 @@ func (o *owned) take(w *world) (*session.State, error) {
 }
 
 // entriesUpTo reads up to the end of a segment.
-func (s *house) entriesUpTo(w *world, last *segment) ([]transcript.Entry, error) {
+func (s *sessionDir) entriesUpTo(w *world, last *segment) ([]transcript.Entry, error) {
 	was := s.segments
 	defer func() { s.segments = was }()
 	for i, g := range was {

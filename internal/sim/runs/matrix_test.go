@@ -23,7 +23,7 @@ func matrixKit(t *testing.T) kit {
 // continuations are what follows an accident at one step: the host that has
 // the run at that moment is h, the process that was about to go on is p.
 func continuations() map[string]func(x *world, h *host, p *process) {
-	s := func(x *world) *house { return x.sessions[0] }
+	s := func(x *world) *sessionDir { return x.sessions[0] }
 	other := func(x *world, h *host) *host { return x.hosts[(indexOf(x, h)+1)%3] }
 	return map[string]func(*world, *host, *process){
 		"killed, the session comes back on the same host": func(x *world, h *host, _ *process) {
@@ -142,7 +142,7 @@ func TestW36_EveryPointOfASubmitStep(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"open.segment-created", "append.before", "append.torn", "append.written", "append.synced", "actor.handled", "actor.idle",
-		"claim.taken", "commit.before", "commit.after", "step.waiting", "flight.looks", "flight.sends", "flight.tells", "flight.waits"} {
+		"claim.taken", "commit.before", "commit.after", "step.waiting", "attempt.looks", "attempt.sends", "attempt.tells", "attempt.waits"} {
 		if !points[p] {
 			t.Errorf("nothing was stopped at %s", p)
 		}

@@ -85,7 +85,7 @@ func (o *owned) answer(req transcript.ID) session.Event {
 }
 
 // said is how many answers a session's branch has.
-func (s *house) said(w *world) int {
+func (s *sessionDir) said(w *world) int {
 	n := 0
 	for _, l := range path(s.read(w)) {
 		if l.Kind == "assistant" {
@@ -146,11 +146,11 @@ func (o *owned) tool(c *session.ToolCall) session.Output {
 	if err := json.Unmarshal(c.Args, &a); err != nil {
 		return session.Output{Outcome: transcript.OutcomeError, Text: err.Error()}
 	}
-	f := o.host.flights[a.Attempt]
+	f := o.host.attempts[a.Attempt]
 	if f == nil || f.done {
 		return session.Output{Outcome: transcript.OutcomeError, Text: "no step waits for it"}
 	}
-	switch step, cause := f.riders.Now(); {
+	switch step, cause := f.callers.Now(); {
 	case step.Completion != transcript.CompleteSubmit || cause != "" || !strings.Contains(string(a.Output), "true"):
 		return session.Output{Outcome: transcript.OutcomeError, Text: "not accepted"}
 	}

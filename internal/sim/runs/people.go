@@ -74,8 +74,8 @@ func (w *world) people() {
 
 // talk lets people and services say something in the sessions.
 func (w *world) talk() {
-	houses := w.houses()
-	s := houses[w.n(int64(len(houses)))]
+	directories := w.directories()
+	s := directories[w.n(int64(len(directories)))]
 	o := s.owner
 	if o == nil || o.actor == nil || o.busy {
 		return

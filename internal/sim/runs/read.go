@@ -57,7 +57,7 @@ func sealOf(data []byte) seal {
 }
 
 // read reads the lines that count.
-func (s *house) read(w *world) []*line {
+func (s *sessionDir) read(w *world) []*line {
 	var out []*line
 	for _, text := range s.lines(w) {
 		l := w.lines[string(text)]
@@ -210,9 +210,9 @@ func (w *world) finished(g *flow.Graph, before *flow.Run, f flow.Fact, c *flow.C
 	if n.NodeType != workflow.TypeAgent {
 		return
 	}
-	places := []*house{w.placed[f.Attempt]}
+	places := []*sessionDir{w.placed[f.Attempt]}
 	if f.Code == "interrupted" {
-		places = []*house{w.session(before.Session), w.children[before.ID]}
+		places = []*sessionDir{w.session(before.Session), w.children[before.ID]}
 	}
 	var here []*scope
 	for _, s := range places {
@@ -268,7 +268,7 @@ func answers(here []*scope, c *flow.Commit) string {
 }
 
 // branch checks a session's final branch.
-func (w *world) branch(s *house) {
+func (w *world) branch(s *sessionDir) {
 	all := s.read(w)
 	for attempt, sc := range scopes(all) {
 		if sc.completion == transcript.CompleteAssistant && sc.visible > 1+sc.people {
@@ -289,7 +289,7 @@ func (w *world) branch(s *house) {
 
 // holds checks that what a yield holds stays held, and that a presentation
 // begins no turn that somebody else's words are in.
-func (w *world) holds(s *house, all []*line) {
+func (w *world) holds(s *sessionDir, all []*line) {
 	arrivals := map[string]*line{}
 	heard := 0 // of people
 	later := map[string]int{}
@@ -340,7 +340,7 @@ func (w *world) holds(s *house, all []*line) {
 
 // generations checks that each step's prompt is delivered on the branch that it
 // was written for: its id names how often the branch had moved.
-func (w *world) generations(s *house, all []*line) {
+func (w *world) generations(s *sessionDir, all []*line) {
 	moved, at := 0, map[string]int{}
 	arrivals := map[string]*line{}
 	for _, l := range all {
@@ -370,7 +370,7 @@ func (w *world) appended(o *owned, e transcript.Entry) {
 }
 
 // carried notes in which session an attempt is carried out.
-func (w *world) carried(attempt string, s *house) {
+func (w *world) carried(attempt string, s *sessionDir) {
 	if was := w.placed[attempt]; was != nil && was != s {
 		w.fail("attempt %s was begun in %s and goes on in %s", attempt, was.id, s.id)
 	}
@@ -384,9 +384,9 @@ func (w *world) overIn(attempt string) bool {
 	return s != nil && scopes(s.read(w))[attempt] != nil && scopes(s.read(w))[attempt].over
 }
 
-// prompted notes that a flight speaks. What a person has stopped goes on when
+// prompted notes that an open attempt speaks. What a person has stopped goes on when
 // the run was resumed as often.
-func (w *world) prompted(f *flight, kind, attempt string) {
+func (w *world) prompted(f *openAttempt, kind, attempt string) {
 	w.count("prompt: " + kind)
 	run, _, _ := strings.Cut(attempt, "/")
 	r := w.db.rows[run]

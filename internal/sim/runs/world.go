@@ -55,11 +55,11 @@ type world struct {
 
 	db       *database
 	hosts    []*host
-	sessions []*house
-	children map[string]*house // by run
+	sessions []*sessionDir
+	children map[string]*sessionDir // by run
 	env      session.Env
 	decoded  map[string]transcript.Entry
-	placed   map[string]*house // by attempt: where it is carried out
+	placed   map[string]*sessionDir // by attempt: where it is carried out
 	lines    map[string]*line
 	said     int
 	lazy     bool // the model submits seldom
@@ -83,7 +83,7 @@ type world struct {
 }
 
 func newWorld(seed uint64, off string, k kit) *world {
-	w := &world{env: k.env, lines: map[string]*line{}, children: map[string]*house{}, decoded: map[string]transcript.Entry{}, placed: map[string]*house{}, random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
+	w := &world{env: k.env, lines: map[string]*line{}, children: map[string]*sessionDir{}, decoded: map[string]transcript.Entry{}, placed: map[string]*sessionDir{}, random: rand.New(rand.NewPCG(seed, 1)), off: off, now: 1_000_000, graphs: map[string]*flow.Graph{}, effects: map[string]int{},
 		once: map[string]int{}, ended: map[string]flow.Fact{}, outputs: map[string]string{}, pauses: map[string]int{}, takes: map[string]int{}, counts: map[string]int{}}
 	if rand.New(rand.NewPCG(seed, 7)).IntN(4) == 0 {
 		w.poison = 8 // twice until a person is asked
@@ -91,7 +91,7 @@ func newWorld(seed uint64, off string, k kit) *world {
 	w.db = &database{w: w, rows: map[string]*row{}, decisions: map[string]*decision{}, sessions: map[string]int64{}}
 	w.lazy = w.n(12) == 0
 	for _, id := range []string{"S1", "S2"} {
-		w.sessions = append(w.sessions, &house{id: id})
+		w.sessions = append(w.sessions, &sessionDir{id: id})
 	}
 	for i, g := range k.graphs {
 		id := fmt.Sprint("r", i+1)
@@ -100,7 +100,7 @@ func newWorld(seed uint64, off string, k kit) *world {
 		w.db.rows[id] = &row{Run: *c.Next, claimBy: c.Next.ClaimBy(), order: i, log: []commit{{Stored: flow.Stored{Seq: 1, Facts: c.Facts}}}}
 	}
 	for i := range 3 {
-		h := &host{name: fmt.Sprint("h", i), skew: w.n(4001) - 2000, live: map[string]*owned{}, flights: map[string]*flight{}}
+		h := &host{name: fmt.Sprint("h", i), skew: w.n(4001) - 2000, live: map[string]*owned{}, attempts: map[string]*openAttempt{}}
 		w.hosts = append(w.hosts, h)
 		w.boot(h)
 	}
@@ -157,23 +157,23 @@ func (w *world) kill(h *host) {
 	for _, p := range h.pros {
 		p.stop()
 	}
-	for _, s := range w.houses() {
+	for _, s := range w.directories() {
 		if s.owner != nil && s.owner.host == h {
 			s.owner.end() // it had not begun
 		}
 	}
-	h.pros, h.live, h.flights = nil, map[string]*owned{}, map[string]*flight{}
+	h.pros, h.live, h.attempts = nil, map[string]*owned{}, map[string]*openAttempt{}
 	if w.n(3) == 0 && !w.staged {
 		w.count("power loss")
-		for _, s := range w.houses() {
+		for _, s := range w.directories() {
 			s.lose(w, h)
 		}
 	}
 	w.boot(h)
 }
 
-// houses are all sessions.
-func (w *world) houses() []*house {
+// directories are all sessions.
+func (w *world) directories() []*sessionDir {
 	out := slices.Clone(w.sessions)
 	for _, id := range w.ids {
 		if c := w.children[id]; c != nil {
@@ -183,7 +183,7 @@ func (w *world) houses() []*house {
 	return out
 }
 
-func (w *world) session(id string) *house {
+func (w *world) session(id string) *sessionDir {
 	for _, s := range w.sessions {
 		if s.id == id {
 			return s
@@ -193,9 +193,9 @@ func (w *world) session(id string) *house {
 }
 
 // child is the session of a run whose own isn't there.
-func (w *world) child(run string) *house {
+func (w *world) child(run string) *sessionDir {
 	if w.children[run] == nil {
-		w.children[run] = &house{id: "child of " + run, child: true}
+		w.children[run] = &sessionDir{id: "child of " + run, child: true}
 	}
 	return w.children[run]
 }

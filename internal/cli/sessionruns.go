@@ -14,11 +14,11 @@ import (
 	"github.com/gamma-harness/gamma/wire"
 )
 
-// carrier carries on the workflow runs of one session beside its turns: those
+// sessionRuns carries on the workflow runs of one session beside its turns: those
 // that the model starts, and, of a session that is resumed, those that are
 // bound to it. It is safe for concurrent use.
-type carrier struct {
-	res  *residence
+type sessionRuns struct {
+	proc *process
 	ctx  context.Context
 	park context.CancelFunc
 	poke chan struct{} // something has changed
@@ -42,15 +42,15 @@ type carried struct {
 	run    *flow.Run // how it stood at last
 }
 
-func newCarrier(a *app) *carrier {
-	c := &carrier{res: newResidence(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}, told: map[string]*known{}}
+func newSessionRuns(a *app) *sessionRuns {
+	c := &sessionRuns{proc: newProcess(a), poke: make(chan struct{}, 1), runs: map[string]*carried{}, told: map[string]*known{}}
 	c.ctx, c.park = context.WithCancel(a.ctx)
-	c.res.steps.Waits, c.res.observe = c.waits, c.observe
+	c.proc.steps.Waits, c.proc.observe = c.waits, c.observe
 	return c
 }
 
 // waits is told whether a step waits for the user.
-func (c *carrier) waits(run, attempt string, waiting bool) {
+func (c *sessionRuns) waits(run, attempt string, waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.runs[run]; r != nil {
@@ -63,7 +63,7 @@ func (c *carrier) waits(run, attempt string, waiting bool) {
 }
 
 // tell says that something has changed. c.mu is held.
-func (c *carrier) tell() {
+func (c *sessionRuns) tell() {
 	c.changes++
 	select {
 	case c.poke <- struct{}{}:
@@ -72,7 +72,7 @@ func (c *carrier) tell() {
 }
 
 // carry carries a run on, until it has ended or stands.
-func (c *carrier) carry(id string) {
+func (c *sessionRuns) carry(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -88,16 +88,16 @@ func (c *carrier) carry(id string) {
 		return
 	}
 	r.moves = true
-	done := c.res.steps.Coming(id)
+	done := c.proc.steps.Coming(id)
 	c.work.Go(func() {
 		defer done()
 		c.drive(id, r)
 	})
 }
 
-func (c *carrier) drive(id string, r *carried) {
+func (c *sessionRuns) drive(id string, r *carried) {
 	for {
-		runs, err := c.res.open(c.ctx)
+		runs, err := c.proc.open(c.ctx)
 		var run *flow.Run
 		if err == nil {
 			c.knows(id)
@@ -107,7 +107,7 @@ func (c *carrier) drive(id string, r *carried) {
 			c.over(runs.Store, run)
 		}
 		if err == nil && run.Session != "" && c.ctx.Err() == nil { // before the run counts as over: the session may have a turn
-			err = c.res.deliver(c.ctx, run.Session)
+			err = c.proc.deliver(c.ctx, run.Session)
 		}
 		c.mu.Lock()
 		if err == nil {
@@ -130,7 +130,7 @@ func (c *carrier) drive(id string, r *carried) {
 // busy reports whether a run is carried on that doesn't wait for the user, as
 // asks says of an attempt: the session knows first whether the user has spoken.
 // As long as changes is the same, no run has begun or ended in between.
-func (c *carrier) busy(asks func(attempt string) bool) (busy bool, changes int) {
+func (c *sessionRuns) busy(asks func(attempt string) bool) (busy bool, changes int) {
 	c.mu.Lock()
 	var waits []string
 	changes = c.changes
@@ -144,7 +144,7 @@ func (c *carrier) busy(asks func(attempt string) bool) (busy bool, changes int) 
 }
 
 // results says how the runs stand, and what kept one from being carried on.
-func (c *carrier) results() ([]wire.SessionRun, error) {
+func (c *sessionRuns) results() ([]wire.SessionRun, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []wire.SessionRun
@@ -165,7 +165,7 @@ func (c *carrier) results() ([]wire.SessionRun, error) {
 }
 
 // needsPerson reports whether a run waits for one.
-func (c *carrier) needsPerson() bool {
+func (c *sessionRuns) needsPerson() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.runs {
@@ -179,8 +179,8 @@ func (c *carrier) needsPerson() bool {
 
 // there opens the database if there is one. Where there is none yet, none is
 // made: nil.
-func (c *carrier) there() (*host.Runs, error) {
-	home, err := c.res.app.homeDir()
+func (c *sessionRuns) there() (*host.Runs, error) {
+	home, err := c.proc.app.homeDir()
 	if err != nil {
 		return nil, err
 	}
@@ -190,11 +190,11 @@ func (c *carrier) there() (*host.Runs, error) {
 		}
 		return nil, err
 	}
-	return c.res.open(c.ctx)
+	return c.proc.open(c.ctx)
 }
 
 // lookForStrays finds out which steps of the session are over.
-func (c *carrier) lookForStrays(l *live) error {
+func (c *sessionRuns) lookForStrays(l *live) error {
 	runs, err := c.there()
 	if err == nil {
 		l.strays, err = runs.Strays(c.ctx, l.disk.ID, l.state.OpenSteps())
@@ -203,7 +203,7 @@ func (c *carrier) lookForStrays(l *live) error {
 }
 
 // bound lists the runs of a session that haven't ended.
-func (c *carrier) bound(session string) ([]store.Info, error) {
+func (c *sessionRuns) bound(session string) ([]store.Info, error) {
 	runs, err := c.there()
 	if runs == nil || err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (c *carrier) bound(session string) ([]store.Info, error) {
 }
 
 // untold lists what runs have for a session that it wasn't told yet.
-func (c *carrier) untold(session string) ([]store.Note, error) {
+func (c *sessionRuns) untold(session string) ([]store.Note, error) {
 	runs, err := c.there()
 	if runs == nil || err != nil {
 		return nil, err
@@ -228,8 +228,8 @@ func (c *carrier) untold(session string) ([]store.Note, error) {
 }
 
 // deliver tells a session what its runs have for it.
-func (c *carrier) deliver(session string) error {
-	if err := c.res.deliver(c.ctx, session); err != nil {
+func (c *sessionRuns) deliver(session string) error {
+	if err := c.proc.deliver(c.ctx, session); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -240,11 +240,11 @@ func (c *carrier) deliver(session string) error {
 
 // close parks what is carried on and closes the database. It comes before the
 // session ends, so that each run says on disk that it is parked.
-func (c *carrier) close() error {
+func (c *sessionRuns) close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
 	c.park()
 	c.work.Wait()
-	return c.res.close()
+	return c.proc.close()
 }

@@ -30,7 +30,7 @@ func newSite(t *testing.T) *site {
 	if err := os.WriteFile(file, []byte("version: 1\nsteps:\n  - {text: hello}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.c = &execCmd{Ask: "auto", Variant: "base", Model: "script:" + file, carrier: newCarrier(s.app)}
+	s.c = &execCmd{Ask: "auto", Variant: "base", Model: "script:" + file, runs: newSessionRuns(s.app)}
 	l := s.open()
 	s.session = l.disk.ID
 	l.close()
@@ -73,17 +73,17 @@ func (s *site) away(runs *host.Runs, entry workflow.Target) {
 // a run has to tell the session, and carries nothing on then.
 func TestW17_ASessionThatIsGivenUp(t *testing.T) {
 	s := newSite(t)
-	res := s.c.carrier.res
-	runs, err := res.open(t.Context())
+	proc := s.c.runs.proc
+	runs, err := proc.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.away(runs, workflow.Notify("a", func(*workflow.Ctx) string { return "done" }))
 	l := s.open()
-	if err := res.admit(l, s.c.carrier.carry); err != nil {
+	if err := proc.admit(l, s.c.runs.carry); err != nil {
 		t.Fatal(err)
 	}
-	if err := res.deliver(t.Context(), s.session); err != nil {
+	if err := proc.deliver(t.Context(), s.session); err != nil {
 		t.Error(err)
 	}
 	sent := make(chan error, 1)
@@ -91,7 +91,7 @@ func TestW17_ASessionThatIsGivenUp(t *testing.T) {
 		_, err := l.here.Send(context.Background(), nil)
 		sent <- err
 	}()
-	res.dismiss(l.here)
+	proc.dismiss(l.here)
 	if err := <-sent; !errors.Is(err, host.ErrGone) {
 		t.Errorf("%v", err)
 	}
@@ -99,16 +99,16 @@ func TestW17_ASessionThatIsGivenUp(t *testing.T) {
 		t.Errorf("%d rows wait, %v", len(notes), err)
 	}
 	for range 2 {
-		if err := s.c.carrier.close(); err != nil {
+		if err := s.c.runs.close(); err != nil {
 			t.Error(err)
 		}
 	}
 	l.close()
-	if _, err := res.open(t.Context()); !errors.Is(err, errLeaving) {
+	if _, err := proc.open(t.Context()); !errors.Is(err, errLeaving) {
 		t.Errorf("%v", err)
 	}
-	s.c.carrier.carry("a run")
-	if busy, _ := s.c.carrier.busy(func(string) bool { return false }); busy {
+	s.c.runs.carry("a run")
+	if busy, _ := s.c.runs.busy(func(string) bool { return false }); busy {
 		t.Error("a run is carried on")
 	}
 }
@@ -117,7 +117,7 @@ func TestW17_ASessionThatIsGivenUp(t *testing.T) {
 // two looks isn't taken for one that rests.
 func TestW36_RestIsSeenAtOneMoment(t *testing.T) {
 	s := newSite(t)
-	c := s.c.carrier
+	c := s.c.runs
 	nobody := func(string) bool { return false }
 	busy, before := c.busy(nobody)
 	if busy {

@@ -19,7 +19,7 @@ type known struct {
 }
 
 // tells prints lines of a run for people.
-func (c *carrier) tells(lines ...string) {
+func (c *sessionRuns) tells(lines ...string) {
 	if c.out != nil && len(lines) > 0 {
 		c.out.ofRun(lines)
 	}
@@ -27,7 +27,7 @@ func (c *carrier) tells(lines ...string) {
 
 // knows returns what is known of a run. The first time it says that the run is
 // carried on here.
-func (c *carrier) knows(id string) *known {
+func (c *sessionRuns) knows(id string) *known {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.told[id]; k != nil {
@@ -35,8 +35,8 @@ func (c *carrier) knows(id string) *known {
 	}
 	k := &known{graph: &workflow.Graph{}}
 	c.told[id] = k
-	ctx := c.res.app.ctx
-	runs, err := c.res.open(ctx)
+	ctx := c.proc.app.ctx
+	runs, err := c.proc.open(ctx)
 	if err == nil {
 		var info store.Info
 		if _, info, err = runs.Store.Load(ctx, id); err == nil {
@@ -53,7 +53,7 @@ func (c *carrier) knows(id string) *known {
 
 // observe tells what a step of a run has led to, a line a node, and what a run
 // asks.
-func (c *carrier) observe(id string, _ *flow.Run, commit *flow.Commit) {
+func (c *sessionRuns) observe(id string, _ *flow.Run, commit *flow.Commit) {
 	k := c.knows(id)
 	e := store.Event{Seq: commit.Next.Seq, At: time.Now().UnixMilli(), Facts: commit.Facts, Output: commit.Output}
 	for _, w := range runEvents(k.graph, id, e, commit.Request) {
@@ -70,12 +70,12 @@ func (c *carrier) observe(id string, _ *flow.Run, commit *flow.Commit) {
 }
 
 // over tells the end of a run that has completed; ended says it of the others.
-func (c *carrier) over(store store.Store, run *flow.Run) {
+func (c *sessionRuns) over(store store.Store, run *flow.Run) {
 	k := c.knows(run.ID)
 	if run.Status != flow.Completed {
 		return
 	}
-	out, err := store.Output(c.res.app.ctx, run.ID, run.Nodes[run.Result].Seq)
+	out, err := store.Output(c.proc.app.ctx, run.ID, run.Nodes[run.Result].Seq)
 	if err != nil { // it has none, or it is told by runs show
 		out = nil
 	}
@@ -87,7 +87,7 @@ func (c *carrier) over(store store.Store, run *flow.Run) {
 
 // hints says how to answer the runs that wait for a decision, with the question
 // unless it was shown here.
-func (c *carrier) hints() (lines []string) {
+func (c *sessionRuns) hints() (lines []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, r := range c.runs {
@@ -105,9 +105,9 @@ func (c *carrier) hints() (lines []string) {
 }
 
 // asks is the question of a run, in lines.
-func (c *carrier) asks(k *known, run *flow.Run) []string {
-	ctx := c.res.app.ctx
-	runs, err := c.res.open(ctx)
+func (c *sessionRuns) asks(k *known, run *flow.Run) []string {
+	ctx := c.proc.app.ctx
+	runs, err := c.proc.open(ctx)
 	if err != nil {
 		return nil
 	}

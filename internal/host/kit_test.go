@@ -85,8 +85,8 @@ func (p *place) process(name string, model llm.Model, dead ...string) *process {
 	return q
 }
 
-// house is a session that lives in a process.
-type house struct {
+// liveSession is a session that lives in a process.
+type liveSession struct {
 	p     *process
 	id    string
 	disk  *disk.Session
@@ -104,7 +104,7 @@ func (h *hands) Run(ctx context.Context, c session.ToolCall, update func(string)
 }
 
 // open makes a session, or takes over the one with this id.
-func (p *process) open(id string) *house {
+func (p *process) open(id string) *liveSession {
 	p.t.Helper()
 	box, err := session.NewToolbox([]llm.Tool{workflowtool.Declaration()})
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *process) open(id string) *house {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	h := &house{p: p, id: id}
+	h := &liveSession{p: p, id: id}
 	if id == "" {
 		h.id = uuid.Must(uuid.NewV7()).String()
 	}
@@ -159,7 +159,7 @@ func (p *process) offers() ([]host.Offer, error) {
 }
 
 // leave ends the session as a process does that ends.
-func (h *house) leave() {
+func (h *liveSession) leave() {
 	if h.done {
 		return
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/gamma-harness/gamma/internal/runner"
 )
 
-// A caller whose step is to end when it comes aboard says so before the flight
+// A caller whose step is to end when it joins says so before the attempt
 // begins. A park ends no step.
 func TestW32_AStepIsToEndFromTheStart(t *testing.T) {
 	for cause, want := range map[string]string{"timeout": "timeout", "cancel": "cancel", "escape": "escape", "park": ""} {
-		l := NewLive("S", 1) // nothing flies before it lives
+		l := NewLive("S", 1) // nothing is carried out before it lives
 		ctx, end := context.WithCancelCause(t.Context())
 		end(errors.New(cause))
 		x := &Steps{Sessions: NewSessions()}
-		f, r := x.board(ctx, l, 1, runner.Step{Attempt: "r/say#1"})
+		f, r := x.join(ctx, l, 1, runner.Step{Attempt: "r/say#1"})
 		if _, got := f.now(); got != want {
 			t.Errorf("%s: it is to end for %q", cause, got)
 		}

@@ -82,7 +82,7 @@ func TestW31_ALateSubmissionWaitsForNothing(t *testing.T) {
 		{"the run has gone on", own, func(x *Steps, _ *Live, _ func()) { x.moved("r", other) }},
 		{"the run has ended", own, func(x *Steps, _ *Live, _ func()) { x.moved("r", "") }},
 		{"another step has begun", own, func(x *Steps, l *Live, _ func()) {
-			f, r := x.board(t.Context(), l, 1, stepOf("r", other, "S"))
+			f, r := x.join(t.Context(), l, 1, stepOf("r", other, "S"))
 			t.Cleanup(func() { x.leave(f, r) })
 		}},
 		{"nobody carries the run on", own, func(_ *Steps, _ *Live, done func()) { done() }},
@@ -105,7 +105,7 @@ func TestW31_ALateSubmissionWaitsForNothing(t *testing.T) {
 		end := make(chan error, 1)
 		go func() { end <- x.Submit(soon(t), l, own, nil) }()
 		x.moved("r", own)
-		f, r := x.board(t.Context(), l, 1, stepOf("r", own, "S"))
+		f, r := x.join(t.Context(), l, 1, stepOf("r", own, "S"))
 		defer x.leave(f, r)
 		if err := <-end; err != nil {
 			t.Error(err)
@@ -119,7 +119,7 @@ func TestW41_ASessionHasNoSayInAnothersStep(t *testing.T) {
 	x := &Steps{Sessions: NewSessions()}
 	mine, other := at(x, "S", ""), at(x, "T", "")
 	for _, attempt := range []string{"r/b#2", "r/a#1"} {
-		f, r := x.board(t.Context(), mine, 1, stepOf("r", attempt, "S"))
+		f, r := x.join(t.Context(), mine, 1, stepOf("r", attempt, "S"))
 		defer x.leave(f, r)
 	}
 	for name, err := range map[string]error{
@@ -138,32 +138,32 @@ func TestW41_ASessionHasNoSayInAnothersStep(t *testing.T) {
 	}
 }
 
-// TestW30_AFlightEndsBeforeTheNextBegins: who asks again while the old flight
+// TestW30_AnAttemptEndsBeforeTheNextBegins: who asks again while the old attempt
 // is about to speak doesn't speak beside it, and nothing is done after Step has
 // returned.
-func TestW30_AFlightEndsBeforeTheNextBegins(t *testing.T) {
+func TestW30_AnAttemptEndsBeforeTheNextBegins(t *testing.T) {
 	x := &Steps{Sessions: NewSessions()}
 	door := &still{enter: make(chan struct{}), let: make(chan struct{}), closed: make(chan struct{})}
 	l := NewLive("S", 1)
 	x.Sessions.Add(l, door)
 	s := stepOf("r", "r/x#1", "S")
-	first, rider := x.board(t.Context(), l, 1, s)
+	first, caller := x.join(t.Context(), l, 1, s)
 	<-door.enter // it looks
 	left := make(chan struct{})
 	go func() {
-		x.leave(first, rider)
+		x.leave(first, caller)
 		close(left)
 	}()
 	<-first.left
-	second, next := x.board(t.Context(), l, 1, s)
+	second, next := x.join(t.Context(), l, 1, s)
 	if second == first {
 		t.Fatal("it has joined what nobody waits for")
 	}
 	select {
 	case <-door.enter:
-		t.Fatal("two flights look at once")
+		t.Fatal("two attempts look at once")
 	case <-left:
-		t.Fatal("it has left, and its flight goes on")
+		t.Fatal("it has left, and its attempt goes on")
 	case <-time.After(20 * time.Millisecond):
 	}
 	door.let <- struct{}{}
@@ -173,7 +173,7 @@ func TestW30_AFlightEndsBeforeTheNextBegins(t *testing.T) {
 	go func() { x.leave(second, next); close(end) }()
 	door.let <- struct{}{}
 	<-end
-	if n := len(x.ending) + len(x.flights); n != 0 {
-		t.Errorf("%d flights remain", n)
+	if n := len(x.ending) + len(x.attempts); n != 0 {
+		t.Errorf("%d attempts remain", n)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/gamma-harness/gamma/internal/store"
 )
 
-// residence is where workflow runs and sessions of one process meet: the
+// process is where workflow runs and sessions of one process meet: the
 // database, opened when it is needed first, the sessions that live here, and
 // the host that carries runs out in them. It is safe for concurrent use.
-type residence struct {
+type process struct {
 	app      *app
 	sessions *host.Sessions
 	steps    *host.Steps
@@ -37,8 +37,8 @@ type residence struct {
 	posted sync.WaitGroup
 }
 
-func newResidence(a *app) *residence {
-	r := &residence{app: a, sessions: host.NewSessions()}
+func newProcess(a *app) *process {
+	r := &process{app: a, sessions: host.NewSessions()}
 	r.steps = &host.Steps{Sessions: r.sessions}
 	return r
 }
@@ -48,7 +48,7 @@ var errLeaving = errors.New("gamma is about to end, and carries no workflow runs
 
 // open opens the database. The lease tokens of the sessions that live here are
 // in it before anything is committed. After close it is errLeaving.
-func (r *residence) open(ctx context.Context) (*host.Runs, error) {
+func (r *process) open(ctx context.Context) (*host.Runs, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -84,7 +84,7 @@ func (r *residence) open(ctx context.Context) (*host.Runs, error) {
 }
 
 // deliver tells a session what its runs have for it.
-func (r *residence) deliver(ctx context.Context, id string) error {
+func (r *process) deliver(ctx context.Context, id string) error {
 	r.mu.Lock()
 	o := r.outbox
 	r.mu.Unlock()
@@ -103,7 +103,7 @@ func own(ctx context.Context, db store.Store, l *host.Live) error {
 }
 
 // close closes the database, if it is open, and keeps it closed.
-func (r *residence) close() error {
+func (r *process) close() error {
 	r.mu.Lock()
 	before := r.closed
 	r.closed = true
@@ -120,7 +120,7 @@ func (r *residence) close() error {
 // and the runs reach it once settle is called. Where the database is open, the
 // session's token is in it before the session does anything. A session that
 // won't live after all is dismissed.
-func (r *residence) admit(l *live, started func(run string)) error {
+func (r *process) admit(l *live, started func(run string)) error {
 	l.here = host.NewLive(l.disk.ID, int64(l.state.Epoch))
 	t := l.tools.workflow
 	t.Here, t.Steps, t.Workspace, t.Runs, t.Offers, t.Started = l.here, r.steps, l.workspace, r.open, offers, started
@@ -136,7 +136,7 @@ func (r *residence) admit(l *live, started func(run string)) error {
 }
 
 // settle lets the runs reach a session that lives now.
-func (r *residence) settle(l *live) {
+func (r *process) settle(l *live) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions.Add(l.here, l.agent)
@@ -147,7 +147,7 @@ func (r *residence) settle(l *live) {
 
 // dismiss takes a session away that is about to end, or won't live. Nothing
 // reaches it any more.
-func (r *residence) dismiss(here *host.Live) {
+func (r *process) dismiss(here *host.Live) {
 	r.sessions.Remove(here)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,16 +223,16 @@ func (f sessionFlags) at(a *app) (sessionFlags, error) {
 	return f, err
 }
 
-// house is a session that lives here for workflow runs alone.
-type house struct {
+// liveSession is a session that lives here for workflow runs alone.
+type liveSession struct {
 	*live
-	res *residence
+	proc *process
 }
 
-// house opens a session and brings it to life. The order: the lease, the
+// bringUp opens a session and brings it to life. The order: the lease, the
 // segment on disk, the token in the database, and only then what the session
 // does.
-func (r *residence) house(a *app, c *execCmd, out output, started func(string)) (*house, error) {
+func (r *process) bringUp(a *app, c *execCmd, out output, started func(string)) (*liveSession, error) {
 	nothing := ""
 	l, err := c.open(a, out, &nothing)
 	if err != nil {
@@ -254,11 +254,11 @@ func (r *residence) house(a *app, c *execCmd, out output, started func(string)) 
 	}
 	l.start(nil)
 	r.settle(l)
-	return &house{l, r}, nil
+	return &liveSession{l, r}, nil
 }
 
 // leave ends the session. What runs in it is left as interrupted.
-func (h *house) leave() {
-	h.res.dismiss(h.here) // before the session takes nothing more
+func (h *liveSession) leave() {
+	h.proc.dismiss(h.here) // before the session takes nothing more
 	h.close()
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
-// flight is an attempt that is being carried out on a host, as package host
+// openAttempt is an attempt that is being carried out on a host, as package host
 // does it: its decisions are those of host.Pilot.
-type flight struct {
-	o      *owned
-	token  int64
-	pilot  hosts.Pilot
-	riders hosts.Riders
-	wanted int   // callers that wait
-	ask    *tell // what the newest caller is told
-	told   bool  // the run knows whether the step waits for the user,
-	waits  bool  // namely this
+type openAttempt struct {
+	o       *owned
+	token   int64
+	pilot   hosts.Pilot
+	callers hosts.Callers
+	wanted  int   // callers that wait
+	ask     *tell // what the newest caller is told
+	told    bool  // the run knows whether the step waits for the user,
+	waits   bool  // namely this
 
 	done bool
 	out  flow.StepOutcome
@@ -35,34 +35,34 @@ type tell struct {
 	ok    bool
 }
 
-// board joins the flight of an attempt, or starts it.
-func (h *host) board(w *world, o *owned, token int64, s runner.Step) (*flight, *hosts.Rider) {
-	f := h.flights[s.Attempt]
+// join joins an attempt, or starts it.
+func (h *host) join(w *world, o *owned, token int64, s runner.Step) (*openAttempt, *hosts.Caller) {
+	f := h.attempts[s.Attempt]
 	if f == nil {
-		f = &flight{o: o, token: token}
-		h.flights[s.Attempt] = f
-		h.pros = append(h.pros, spawn("flight "+s.Attempt+"@"+h.name, func(y pause) {
+		f = &openAttempt{o: o, token: token}
+		h.attempts[s.Attempt] = f
+		h.pros = append(h.pros, spawn("attempt "+s.Attempt+"@"+h.name, func(y pause) {
 			defer func() { f.done = true }()
-			f.fly(w, y)
+			f.carryOut(w, y)
 		}))
 	}
 	f.wanted++
-	return f, f.riders.Join(s)
+	return f, f.callers.Join(s)
 }
 
-// leave ends a flight that nobody waits for any more.
-func (h *host) leave(attempt string, f *flight, r *hosts.Rider) {
-	if f.wanted--; f.riders.Leave(r) && h.flights[attempt] == f {
-		delete(h.flights, attempt)
+// leave ends an open attempt that nobody waits for any more.
+func (h *host) leave(attempt string, f *openAttempt, r *hosts.Caller) {
+	if f.wanted--; f.callers.Leave(r) && h.attempts[attempt] == f {
+		delete(h.attempts, attempt)
 	}
 }
 
 var errLeft = errors.New("nobody waits for the step")
 
-// fly carries the attempt out.
-func (f *flight) fly(w *world, y pause) {
+// carryOut carries the attempt out.
+func (f *openAttempt) carryOut(w *world, y pause) {
 	for {
-		y("flight.looks")
+		y("attempt.looks")
 		switch {
 		case f.wanted == 0:
 			f.err = errLeft
@@ -74,7 +74,7 @@ func (f *flight) fly(w *world, y pause) {
 			continue // the state is looked at between two events
 		}
 		seen := f.o.changes
-		step, cause := f.riders.Now()
+		step, cause := f.callers.Now()
 		act := f.pilot.Next(step, f.o.actor.State, cause, f.token)
 		if act.Do != hosts.Stop && step.Completion == transcript.CompleteSubmit && !(f.told && act.Waits == f.waits) {
 			f.tells(act.Waits, y)
@@ -83,22 +83,22 @@ func (f *flight) fly(w *world, y pause) {
 			return
 		}
 		for act.Do == hosts.Wait && f.o.changes == seen && f.cause() == cause && f.wanted > 0 && !f.o.gone {
-			y("flight.waits")
+			y("attempt.waits")
 		}
 	}
 }
 
-func (f *flight) cause() string {
-	_, cause := f.riders.Now()
+func (f *openAttempt) cause() string {
+	_, cause := f.callers.Now()
 	return cause
 }
 
 // tells tells the newest caller, unless the step is about to end.
-func (f *flight) tells(waits bool, y pause) {
+func (f *openAttempt) tells(waits bool, y pause) {
 	ask := &tell{waits: waits}
 	f.ask = ask
 	for !ask.done && f.wanted > 0 && f.cause() == "" {
-		y("flight.tells")
+		y("attempt.tells")
 	}
 	if ask.ok {
 		f.told, f.waits = true, waits
@@ -106,8 +106,8 @@ func (f *flight) tells(waits bool, y pause) {
 	f.ask = nil
 }
 
-// carry carries an act out; true: the flight ends.
-func (f *flight) carry(w *world, act hosts.Act, y pause) bool {
+// carry carries an act out; true: the attempt ends.
+func (f *openAttempt) carry(w *world, act hosts.Act, y pause) bool {
 	switch act.Do {
 	case hosts.End:
 		f.out = act.Outcome
@@ -118,7 +118,7 @@ func (f *flight) carry(w *world, act hosts.Act, y pause) bool {
 		}
 		l := f.o.post(act.Event)
 		for !l.done {
-			y("flight.sends")
+			y("attempt.sends")
 		}
 		switch {
 		case l.err != nil:

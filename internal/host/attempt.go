@@ -13,13 +13,13 @@ import (
 	"github.com/gamma-harness/gamma/internal/transcript"
 )
 
-// flight is an attempt that is being carried out. Its goroutine alone speaks to
+// openAttempt is an attempt that is being carried out. Its goroutine alone speaks to
 // the session, so that callers who ask for the same attempt share one turn.
-type flight struct {
+type openAttempt struct {
 	live  *Live
 	token int64
 
-	before <-chan struct{} // closed when the flight of the same attempt before this one has ended; nil: there was none
+	before <-chan struct{} // closed when the one of the same attempt before it has ended; nil: there was none
 
 	wish chan struct{} // look again: who counts, or what they want, may have changed
 	left chan struct{} // closed when nobody waits
@@ -27,25 +27,25 @@ type flight struct {
 	listen func(run, attempt string, waiting bool) // nil: nobody does
 	done   chan struct{}                           // closed when outcome or err is set
 
-	mu     sync.Mutex
-	riders Riders
+	mu      sync.Mutex
+	callers Callers
 
-	told    bool // of the flight's goroutine: the run knows whether the step waits for the user,
+	told    bool // of the attempt's goroutine: the run knows whether the step waits for the user,
 	waiting bool // namely this
 	outcome flow.StepOutcome
 	err     error
 }
 
-func (f *flight) join(s runner.Step) *Rider {
+func (f *openAttempt) join(s runner.Step) *Caller {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.riders.Join(s)
+	return f.callers.Join(s)
 }
 
-func (f *flight) quit(r *Rider) (last bool) {
+func (f *openAttempt) quit(r *Caller) (last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	last = f.riders.Leave(r)
+	last = f.callers.Leave(r)
 	if last {
 		close(f.left)
 	}
@@ -54,15 +54,15 @@ func (f *flight) quit(r *Rider) (last bool) {
 }
 
 // end asks for the end of the step.
-func (f *flight) end(r *Rider, cause string) {
+func (f *openAttempt) end(r *Caller, cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.riders.End(r, cause)
+	f.callers.End(r, cause)
 	f.stir()
 }
 
-// stir wakes the flight's goroutine.
-func (f *flight) stir() {
+// stir wakes the attempt's goroutine.
+func (f *openAttempt) stir() {
 	select {
 	case f.wish <- struct{}{}:
 	default:
@@ -70,10 +70,10 @@ func (f *flight) stir() {
 }
 
 // open returns the step if it still takes a submission.
-func (f *flight) open() (runner.Step, error) {
+func (f *openAttempt) open() (runner.Step, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	step, cause := f.riders.Now()
+	step, cause := f.callers.Now()
 	switch {
 	case step.Completion != transcript.CompleteSubmit:
 		return step, errors.New("this step completes with a normal assistant response; don't submit workflow output")
@@ -83,17 +83,17 @@ func (f *flight) open() (runner.Step, error) {
 	return step, nil
 }
 
-func (f *flight) now() (runner.Step, string) {
+func (f *openAttempt) now() (runner.Step, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.riders.Now()
+	return f.callers.Now()
 }
 
-// errLeft: nobody waits for the flight any more.
+// errLeft: nobody waits for the attempt any more.
 var errLeft = errors.New("nobody waits for the step")
 
-// fly carries the attempt out.
-func (f *flight) fly() {
+// carryOut carries the attempt out.
+func (f *openAttempt) carryOut() {
 	defer close(f.done)
 	if f.before != nil {
 		<-f.before // it may be about to speak
@@ -121,7 +121,7 @@ func (f *flight) fly() {
 
 // say sends an event to the session. What is around a prompt has names for who
 // looks what a crash there leaves.
-func (f *flight) say(ev session.Event) (session.Reply, error) {
+func (f *openAttempt) say(ev session.Event) (session.Reply, error) {
 	if _, prompt := ev.(session.Prompts); !prompt {
 		return f.live.Send(context.Background(), ev)
 	}
@@ -131,8 +131,8 @@ func (f *flight) say(ev session.Event) (session.Reply, error) {
 	return r, err
 }
 
-// carry carries an act out, but for waiting; true: the flight ends.
-func (f *flight) carry(step runner.Step, act Act) bool {
+// carry carries an act out, but for waiting; true: the attempt ends.
+func (f *openAttempt) carry(step runner.Step, act Act) bool {
 	if act.Do != Stop {
 		f.tellWaits(step, act.Waits)
 	}
@@ -162,7 +162,7 @@ func (f *flight) carry(step runner.Step, act Act) bool {
 
 // tellWaits tells the run that the step waits for the user, or no longer does.
 // A run that can't be told is about to end the step.
-func (f *flight) tellWaits(step runner.Step, waiting bool) {
+func (f *openAttempt) tellWaits(step runner.Step, waiting bool) {
 	if f.told && waiting == f.waiting || step.Completion != transcript.CompleteSubmit {
 		return
 	}
@@ -177,7 +177,7 @@ func (f *flight) tellWaits(step runner.Step, waiting bool) {
 
 // wait waits until the session has changed or the step is to end; false: it is
 // pointless.
-func (f *flight) wait(change <-chan struct{}) bool {
+func (f *openAttempt) wait(change <-chan struct{}) bool {
 	select {
 	case <-change:
 	case <-f.wish:

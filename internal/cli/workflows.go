@@ -124,17 +124,27 @@ func kindOfFile(m fs.FileMode) string {
 	return "a device"
 }
 
-// readRuns opens the database for a command that only reads. It does so, too,
-// where nothing can be written: a read-only file system, another user's data,
-// a full disk.
+// readRuns opens the database for a command that only reads.
 func (a *app) readRuns(f func(*host.Runs) error) error {
-	dir, err := a.homeDir()
+	db, err := a.readableRuns()
 	if err != nil {
 		return err
 	}
+	defer db.Close()
+	return f(host.NewRuns(host.Config{Store: db, Find: findStored}))
+}
+
+// readableRuns opens the database to read it. It does so, too, where nothing can
+// be written: a read-only file system, another user's data, a full disk. Close
+// it.
+func (a *app) readableRuns() (*store.SQLite, error) {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil, err
+	}
 	path, err := runsFile(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var db *store.SQLite
 	if _, err = a.home(); err == nil {
@@ -143,12 +153,11 @@ func (a *app) readRuns(f func(*host.Runs) error) error {
 	if err != nil {
 		readable, err2 := store.OpenReadOnly(a.ctx, path)
 		if err2 != nil {
-			return err
+			return nil, err
 		}
 		db = readable
 	}
-	defer db.Close()
-	return f(host.NewRuns(host.Config{Store: db, Find: findStored}))
+	return db, nil
 }
 
 // withRuns opens the database for a command.

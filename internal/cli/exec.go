@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -103,6 +104,9 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	c.runs = newSessionRuns(a)
 	c.runs.out = out
 	l, err := c.open(a, out, prompt)
+	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
+		err = fmt.Errorf("%w; %s exec --resume %s --steer \"…\" says something to it", err, program(), locked.ID)
+	}
 	if err != nil {
 		return 0, errors.Join(err, c.runs.close())
 	}

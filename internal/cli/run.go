@@ -121,6 +121,9 @@ type flowing struct {
 	ctx     context.Context // of drive
 	stop    context.CancelFunc
 
+	carrier  string // who carries the run out that is only read here; "": nobody
+	answered bool   // the words that the open step waits for are there
+
 	waits   atomic.Bool            // a step waits for the user, who can't speak here
 	askedIn atomic.Pointer[string] // in this session
 	reading sync.Mutex             // held while a line of the terminal is awaited

@@ -167,7 +167,8 @@ func (s *reader) end() error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.id, err)
 	}
-	if yields(run) && info.LeaseUntil <= time.Now().UnixMilli() {
+	s.carrier = carriedBy(info)
+	if yields(run) && s.carrier == "" {
 		id := stepSession(run)
 		s.askedIn.Store(&id)
 		s.waits.Store(true)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -235,9 +236,9 @@ func (t *teller) inject(i *storyInject) error {
 	if err != nil {
 		return err
 	}
-	_, how, err := t.app.deliver(home, t.id, in, arrival)
+	done, err := t.app.deliver(home, t.id, arrival, func(ctx context.Context, c *owner.Client) (wire.Accepted, error) { return c.Inject(ctx, in) })
 	if err == nil {
-		t.out.say(dim, "  %s %s", i.Kind, how)
+		t.out.say(dim, "  %s %s", i.Kind, howTold(done))
 	}
 	return err
 }

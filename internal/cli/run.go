@@ -2,12 +2,9 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -121,8 +118,9 @@ type flowing struct {
 	ctx     context.Context // of drive
 	stop    context.CancelFunc
 
-	carrier  string // who carries the run out that is only read here; "": nobody
-	answered bool   // the words that the open step waits for are there
+	coming   []func() // end the announcements of runs
+	carrier  string   // who carries the run out that is only read here; "": nobody
+	answered bool     // the words that the open step waits for are there
 
 	waits   atomic.Bool            // a step waits for the user, who can't speak here
 	askedIn atomic.Pointer[string] // in this session
@@ -134,6 +132,9 @@ type flowing struct {
 
 // leave ends the run's session, if it lives here, and closes the database.
 func (r *flowing) leave() {
+	for _, done := range r.coming {
+		done()
+	}
 	if r.session != nil {
 		r.session.leave()
 	}
@@ -142,8 +143,21 @@ func (r *flowing) leave() {
 	}
 }
 
-// enter brings the run's session to life; of "" a new one.
+// enter brings the run's session to life; of "" a new one. Words for a step that
+// waits for them may be there, so its model may submit before its run is
+// claimed: that run is announced.
 func (r *flowing) enter(id string) (err error) {
+	if id != "" {
+		open, err := r.db.Select(r.app.ctx, store.Which{Session: id, Open: true})
+		if err != nil {
+			return err
+		}
+		for _, i := range open {
+			if i.Waits {
+				r.coming = append(r.coming, r.proc.steps.Coming(i.ID))
+			}
+		}
+	}
 	r.session, err = r.proc.bringUp(r.app, r.flags.exec(id), &sessionLines{p: r.out}, r.begun)
 	return err
 }
@@ -260,7 +274,7 @@ func (r *flowing) start(c *runCmd) error {
 	r.id, err = r.host.Start(r.app.ctx, req)
 	var bad *host.InputError
 	if errors.As(err, &bad) {
-		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
+		return usageError{inputHelp(bad, input, def.Graph)}
 	}
 	if errors.Is(err, host.ErrNoSteps) {
 		return usageError{err}
@@ -313,62 +327,6 @@ func (r *flowing) talks(g *workflow.Graph) bool {
 		}
 	}
 	return slices.Contains(g.Calls, "present")
-}
-
-// input is the run's input as JSON.
-func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) {
-	given := 0
-	for _, is := range []bool{len(c.Task) > 0, c.Input != nil, c.InputFile != ""} {
-		if is {
-			given++
-		}
-	}
-	if given > 1 {
-		return nil, usagef("give one of: a task in words, --input, --input-file")
-	}
-	var raw []byte
-	from := "--input"
-	switch {
-	case len(c.Task) > 0:
-		task := strings.Join(c.Task, " ")
-		if task == "-" {
-			b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt))
-			if err != nil {
-				return nil, fmt.Errorf("task from standard input: %w", err)
-			}
-			task = string(b)
-		}
-		return json.Marshal(map[string]string{"task": strings.ToValidUTF8(task, "\uFFFD")})
-	case c.InputFile != "":
-		b, err := readRegular(inFolder(a.cwd, c.InputFile), maxPrompt)
-		if err != nil {
-			return nil, usagef("--input-file: %v", err)
-		}
-		raw, from = b, c.InputFile
-	case c.Input == nil:
-		return emptyInput(def), nil
-	default:
-		raw = []byte(*c.Input)
-	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, usagef("%s: it is empty, which is no JSON", from)
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, usagef("%s: it is no JSON: %v", from, err)
-	}
-	return raw, nil
-}
-
-// emptyInput is the input of a run that is given none.
-func emptyInput(def *workflow.Definition) workflow.JSON {
-	var s struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(def.Graph.Input, &s) == nil && s.Type == "object" {
-		return workflow.JSON("{}")
-	}
-	return workflow.JSON("null")
 }
 
 // observe prints a commit of this process, after those that were made in

@@ -274,13 +274,19 @@ func when(t, now time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// homely is a path with the user's home as ~, cut at its beginning to n runes.
+// homely is a path with the user's home as ~, cut at its beginning to n columns.
 func homely(path, user string, n int) string {
 	if rel, err := filepath.Rel(user, path); user != "" && err == nil && filepath.IsLocal(rel) {
 		path = filepath.Join("~", rel)
 	}
-	if r := []rune(path); len(r) > n {
-		return "…" + string(r[len(r)-n+1:])
+	if over := cells(path) - n; over > 0 {
+		cut := path
+		for gone := -1; gone < over && cut != ""; { // the sign takes one
+			var wide int
+			_, cut, wide = cluster(cut)
+			gone += wide
+		}
+		return "…" + cut
 	}
 	return path
 }

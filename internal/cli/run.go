@@ -118,6 +118,7 @@ type flowing struct {
 	ctx     context.Context // of drive
 	stop    context.CancelFunc
 
+	heard    string   // the other run whose path was printed last
 	coming   []func() // end the announcements of runs
 	carrier  string   // who carries the run out that is only read here; "": nobody
 	answered bool     // the words that the open step waits for are there

@@ -93,6 +93,7 @@ type runPrinter struct {
 	asked   string // the decision that was shown last
 	words   string // how the run stands, instead of its status; "": that
 	said    string // what a step's session said to the user last
+	fault   string // how the run will say that its step has failed, if that was said whole
 	calls   []openCall
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
@@ -176,10 +177,22 @@ func (p *runPrinter) events(list []wire.RunEvent) {
 		default:
 			stay = append(stay, eventLines(e)...)
 		}
+		if e.Type == "node_finished" {
+			p.fault = faultOf(e, stay)
+		}
 	}
 	if !p.json {
 		p.put(stay)
 	}
+}
+
+// faultOf is the message of a run whose step has failed in this way, if the
+// lines that were printed say all of it.
+func faultOf(e wire.RunEvent, printed []string) string {
+	if e.Message == "" || len(printed) == 0 || !strings.Contains(uncoloured(printed[len(printed)-1]), e.Message) {
+		return ""
+	}
+	return "node " + e.Node + ": " + e.Message
 }
 
 // question shows what is asked, unless it stands there already.
@@ -252,7 +265,7 @@ func eventText(e wire.RunEvent) string {
 		}
 		return text + " · " + oneLine(endedText(e.Outcome, e.Code, e.Message), 300)
 	case "update":
-		return fmt.Sprintf("    %s %s %s", e.Kind, e.Key, oneLine(string(e.Data), 100))
+		return "    " + newsText(e)
 	case "waiting":
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
@@ -266,6 +279,28 @@ func eventText(e wire.RunEvent) string {
 		return "  » " + oneLine(e.Text, 200)
 	}
 	return ""
+}
+
+// newsText is an update in words.
+func newsText(e wire.RunEvent) string {
+	var p workflow.Progress
+	if e.Kind != "progress" || json.Unmarshal(e.Data, &p) != nil {
+		return fmt.Sprintf("%s %s", newsName(e), oneLine(dataText(e.Data), 100))
+	}
+	text := newsName(e)
+	switch {
+	case p.Completed != nil && p.Total != nil && *p.Total > 0:
+		text += fmt.Sprintf(" %d/%d %s · %d%%", *p.Completed, *p.Total, p.Unit, 100**p.Completed / *p.Total)
+	case p.Completed != nil:
+		text += fmt.Sprintf(" %d %s", *p.Completed, p.Unit)
+	}
+	if p.Phase != "" {
+		text += " · " + p.Phase
+	}
+	if p.Status != "running" {
+		text += " · " + p.Status
+	}
+	return oneLine(text, 200)
 }
 
 // endedText is how a step or a run ended: what its reason and its message say
@@ -356,6 +391,9 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 // status is how a run stands, in lines.
 func (p *runPrinter) status(r wire.RunResult) []string {
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
+	if p.fault != "" && r.Message == p.fault { // it is said in the line of its step
+		first, _, _ = strings.Cut(first, ": ")
+	}
 	line := endedText(r.Status, r.Reason, first)
 	if p.words != "" {
 		line = endedText(p.words, "", first)

@@ -55,7 +55,7 @@ func cutCells(s string, n int) string {
 // padCells fills a line with blanks to n columns.
 func padCells(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
 
-// wrapCells breaks a line at spaces so that each part has n columns at most; a
+// wrapCells breaks a line at spaces, or beside a wide character, so that each part has n columns at most; a
 // word that is longer is broken.
 func wrapCells(line string, n int) []string {
 	n = max(n, 2)
@@ -65,9 +65,13 @@ func wrapCells(line string, n int) []string {
 		if end == len(line) {
 			return append(out, line)
 		}
-		if at := strings.LastIndexByte(line[:end+1], ' '); at > 0 && strings.TrimSpace(line[:at]) != "" {
+		at, wide := strings.LastIndexByte(line[:end+1], ' '), wideEnd(line, end)
+		switch {
+		case wide > max(at, 0):
+			out, line = append(out, line[:wide]), line[wide:]
+		case at > 0 && strings.TrimSpace(line[:at]) != "":
 			out, line = append(out, line[:at]), line[at+1:]
-		} else {
+		default:
 			out, line = append(out, line[:end]), line[end:]
 		}
 	}

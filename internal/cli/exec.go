@@ -23,7 +23,7 @@ import (
 type execCmd struct {
 	Prompt       []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
 	JSON         bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
-	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
+	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run (a workflow run: \"gamma run --resume\"). A unique beginning or end of the id will do; last: the newest of this folder."`
 	Fork         string   `placeholder:"ID" help:"Go on with a copy of this session, under an id of its own."`
 	Continue     bool     `help:"Go on with the newest session of this folder."`
 	Model        string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`

@@ -29,7 +29,7 @@ type runCmd struct {
 	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
 	Detach    bool     `help:"Only queue the run and print its id on standard output; gamma host, or gamma run --resume ID, carries it out."`
-	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
+	Resume    string   `placeholder:"ID" help:"Go on with a run, here: after a kill, an interruption, a pause or an answer (\"gamma runs resume\" leaves that to a host, \"gamma exec --resume\" is for a session). A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
 	Session   string   `placeholder:"ID" help:"The session that the run belongs to: agent steps are carried out there. Default: a new one, if the workflow needs one. A unique beginning or end of the id will do; last: the newest of this folder."`
@@ -190,7 +190,7 @@ func (r *flowing) broken(ended bool) error {
 func (r *flowing) prepare(c *runCmd) error {
 	ctx := r.app.ctx
 	if c.Resume != "" {
-		id, err := findRun(ctx, r.db, c.Resume)
+		id, err := r.app.findRun(r.db, c.Resume)
 		if err != nil {
 			return err
 		}

@@ -55,13 +55,30 @@ func findRun(ctx context.Context, db store.Store, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", fmt.Errorf("there is no run %q; \"gamma runs list\" shows them", text)
+		return "", &noRunError{text}
 	case slices.Contains(ids, text):
 		return text, nil
 	case len(ids) > 1:
 		return "", fmt.Errorf("%d run ids begin or end with %q; give more of the one you mean:\n  %s", len(ids), text, strings.Join(ids[:min(len(ids), 10)], "\n  "))
 	}
 	return ids[0], nil
+}
+
+// findRun returns the id of the run that a person means. If it is a session's,
+// the error says what takes that.
+func (a *app) findRun(db store.Store, text string) (string, error) {
+	id, err := findRun(a.ctx, db, text)
+	if none := (*noRunError)(nil); errors.As(err, &none) {
+		return "", a.noRun(text, err)
+	}
+	return id, err
+}
+
+// noRunError: there is no run with such an id.
+type noRunError struct{ text string }
+
+func (e *noRunError) Error() string {
+	return fmt.Sprintf("there is no run %q; \"gamma runs list\" shows them", e.text)
 }
 
 // onRun opens the database and finds a run.
@@ -76,7 +93,7 @@ func (a *app) readRun(text string, f func(*host.Runs, string) error) error {
 
 func (a *app) named(text string, f func(*host.Runs, string) error) func(*host.Runs) error {
 	return func(h *host.Runs) error {
-		id, err := findRun(a.ctx, h.Store, text)
+		id, err := a.findRun(h.Store, text)
 		if err != nil {
 			return err
 		}

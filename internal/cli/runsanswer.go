@@ -156,24 +156,22 @@ func (a *app) answered(h *host.Runs, id string) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", id, err)
 	}
-	next := ""
-	switch pid := carriedBy(info); {
+	now, next := single(statusOf(info)), "Go on with (or gamma host):\n    "+program()+" run --resume "+id
+	switch who := carriedBy(info); {
 	case run.Status == flow.Completed:
 		out, err := outputOf(a.ctx, h.Store, run)
 		if err != nil {
 			return err
 		}
-		next = "completed; its output:\n" + (&runPrinter{stdout: a.stdout}).output(out)
+		next = (&runPrinter{stdout: a.stdout}).output(out)
 	case run.Status.Ended():
-		next = single(endedText(string(run.Status), run.Reason, run.Message))
-	case pid != "":
-		next = "carried out by " + pid + "; follow it with: " + program() + " runs watch " + id
+		now, next = single(endedText(string(run.Status), run.Reason, run.Message)), ""
+	case who != "":
+		now, next = "carried out by "+who, "Follow it with:\n    "+program()+" runs watch "+id
 	case yields(run):
-		next = "a host goes on with it, or: " + program() + " run --resume " + id
-	default:
-		next = single(statusOf(info)) + "; a host goes on with it, or: " + program() + " run --resume " + id
+		now = "the words wait for whoever goes on"
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s  answered · %s\n", id, next)
+	_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(id+"  answered · "+now+"\n"+next))
 	return err
 }
 

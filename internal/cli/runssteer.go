@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -38,7 +38,7 @@ type runsResume struct {
 
 // Help is the long help.
 func (runsResume) Help() string {
-	return `Lets a paused run, or one that is parked for the operator, go on: it is queued for whoever carries out runs. "gamma run --resume ID" does that here.
+	return `Lets a paused run, or one that is parked for the operator, go on: it is queued for whoever carries out runs (gamma host). "gamma run --resume ID" also carries it out, here; "gamma exec --resume ID" goes on with a session.
 
 Example:
   gamma runs resume last`
@@ -72,9 +72,7 @@ func (a *app) steer(text, done string, ev func() flow.Event) error {
 		given := ev()
 		if err := h.Send(a.ctx, id, given); err != nil {
 			if _, resumes := given.(flow.Resume); resumes {
-				if run, _, err := h.Store.Load(a.ctx, id); err == nil && yields(run) {
-					return yieldError(run)
-				}
+				return a.unresumed(h, id, err)
 			}
 			return refusal(err)
 		}
@@ -85,6 +83,23 @@ func (a *app) steer(text, done string, ev func() flow.Event) error {
 		_, err = fmt.Fprintf(a.stdout, "%s  %s · now %s\n", id, done, statusOf(info))
 		return err
 	})
+}
+
+// unresumed says of a run that has nothing to be resumed from what lets it go on.
+func (a *app) unresumed(h *host.Runs, id string, err error) error {
+	run, info, loadErr := h.Store.Load(a.ctx, id)
+	switch {
+	case loadErr != nil || run.Status.Ended():
+	case yields(run):
+		return yieldError(run)
+	case run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "":
+		if g, graphErr := graphOfRun(a.ctx, h.Store, info); graphErr == nil {
+			return fmt.Errorf("%w. %s", refusal(err), strings.Join(answerHint(g, run), "\n"))
+		}
+	case carriedBy(info) == "":
+		return fmt.Errorf("%w. Carry it out with (or gamma host):\n    %s run --resume %s", refusal(err), program(), id)
+	}
+	return refusal(err)
 }
 
 // refusal is an error in one line, if a run refused something: who did what
@@ -98,8 +113,8 @@ func refusal(err error) error {
 }
 
 type runsExport struct {
-	ID  string `arg:"" name:"run" help:"Run id."`
-	Out string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it must not exist."`
+	ID     string `arg:"" name:"run" help:"Run id."`
+	Output string `short:"o" aliases:"out" placeholder:"FILE" help:"Write to this file instead of standard output (-). A file that is there is replaced."`
 }
 
 // Help is the long help.
@@ -154,17 +169,8 @@ type exportedAnswer struct {
 
 // Run exports a run.
 func (c *runsExport) Run(a *app) error {
-	return a.readRun(c.ID, func(h *host.Runs, id string) (err error) {
-		to := a.stdout
-		if c.Out != "" {
-			f, err := os.OpenFile(inFolder(a.cwd, c.Out), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			to = f
-		}
-		return exportRun(a, h.Store, id, to)
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
+		return a.exportTo(c.Output, func(to io.Writer) error { return exportRun(a, h.Store, id, to) })
 	})
 }
 

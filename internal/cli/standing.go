@@ -173,6 +173,15 @@ func (a *app) findSession(home *disk.Home, text string) (string, error) {
 	if text == "last" {
 		return a.newest(home)
 	}
+	id, err := a.sessionCalled(home, text)
+	if err != nil {
+		err = a.noSession(text, err)
+	}
+	return id, err
+}
+
+// sessionCalled finds a session by its id, or a part of it.
+func (a *app) sessionCalled(home *disk.Home, text string) (string, error) {
 	id, err := home.Find(text)
 	if err == nil {
 		return id, nil

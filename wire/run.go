@@ -30,7 +30,7 @@ type Run struct {
 //	update          node, attempt, key, kind, data, estimate
 //	decision        node, attempt, decision, request, choices, until
 //	answer          decision, by; choice and its text, or the output of a checkpoint
-//	waiting         reason (delay, retry, paused), node, until
+//	waiting         reason (delay, retry, paused, user: the step waits for the user's words), node, until
 //	parked          reason (session, host, operator), message
 //	resumed         –
 //	notification    id, text

@@ -24,12 +24,12 @@ func (a *app) noRun(text string, err error) error {
 	if findErr != nil {
 		return err
 	}
-	about := fmt.Errorf("%s is a session and no run; go on with it with: %s exec --resume %s", text, program(), id)
+	about := fmt.Errorf("%s is a session and no run. Go on with:\n    %s exec --resume %s", text, program(), id)
 	open := a.unendedRuns()[id]
 	if len(open) == 0 {
 		return about
 	}
-	return fmt.Errorf("%w; its run: %s run --resume %s", about, program(), open[0].ID)
+	return fmt.Errorf("%w\nor with its run:\n    %s run --resume %s", about, program(), open[0].ID)
 }
 
 // noSession is the error of an id that is no session's: of a run the commands
@@ -50,10 +50,12 @@ func (a *app) noSession(text string, err error) error {
 	if findErr != nil || info.ID == "" {
 		return err
 	}
-	about := fmt.Errorf("%s is a workflow run and no session; go on with it with: %s run --resume %s; look at it with: %s runs show %s",
-		text, program(), info.ID, program(), info.ID)
-	if info.Session == "" {
-		return about
+	its := ""
+	if info.Session != "" {
+		its = " (its session is " + info.Session + ")"
 	}
-	return fmt.Errorf("%w; its session: %s", about, info.Session)
+	if info.Status.Ended() {
+		return fmt.Errorf("%s is a workflow run and no session%s. Look at it with:\n    %s runs show %s", text, its, program(), info.ID)
+	}
+	return fmt.Errorf("%s is a workflow run and no session%s. Go on with:\n    %s run --resume %s", text, its, program(), info.ID)
 }

@@ -36,6 +36,9 @@ func runEvents(g *workflow.Graph, run string, e store.Event, request workflow.JS
 	return out
 }
 
+// forUser is what a run waits for whose step waits for the user's words.
+const forUser = "user"
+
 // describe sets what an event says; false: nobody is told of the fact.
 func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request workflow.JSON) bool {
 	switch f.Kind {
@@ -67,6 +70,10 @@ func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request 
 		w.Type, w.Reason = "waiting", flow.ForDelay
 	case flow.KindRetry:
 		w.Type, w.Reason = "waiting", flow.ForRetry
+	case flow.KindYielded:
+		w.Type, w.Reason = "waiting", forUser
+	case flow.KindSpoke:
+		w.Type = "resumed"
 	case flow.KindPaused, flow.KindHeld:
 		w.Type, w.Reason = "waiting", flow.ForPause
 	case flow.KindParked:
@@ -98,6 +105,7 @@ type runPrinter struct {
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
 	drawing bool
+	prompt  bool // the cursor stands behind a prompt of ours
 }
 
 func newRunPrinter(a *app, asJSON bool) *runPrinter {
@@ -267,6 +275,9 @@ func eventText(e wire.RunEvent) string {
 	case "update":
 		return "    " + newsText(e)
 	case "waiting":
+		if e.Reason == forUser {
+			return "" // its session asks
+		}
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
 		if e.Reason == flow.ForHost && e.Message == "" {

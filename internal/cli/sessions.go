@@ -124,7 +124,7 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, ab
 	if width > 0 {
 		left := width - wide[0] - wide[1] - wide[2] - 4*gap
 		wide[3] = max(min(wide[3], left-leastPrompt), 8)
-		prompt = max(left-wide[3]-1, 8)
+		prompt = max(left-wide[3]-1, 1)
 	}
 	for n, r := range rows {
 		if n > 0 {
@@ -134,7 +134,10 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, ab
 		for n, text := range r[:4] {
 			line += padCells(single(text), wide[n]) + "  "
 		}
-		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(line+single(r[4]), " ")); err != nil {
+		if line = strings.TrimRight(line+single(r[4]), " "); width > 0 {
+			line = cutCells(line, width)
+		}
+		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
 			return err
 		}
 	}

@@ -102,3 +102,32 @@ func TestC8_AnAnswerSaysHowTheRunStands(t *testing.T) {
 	}
 	p.ok("runs", "answer", id, "--choice", "replan", "--text", "Smaller.").shows(t, "answered · queued", "run --resume "+id)
 }
+
+// TestC8_WordsAnswerACheckpoint: where words are enough, and the answer that
+// ends the run prints its output.
+func TestC8_WordsAnswerACheckpoint(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n" + submits(`{"route": "unclear", "reason": "Which one?"}`))
+	if r := p.run("run", "model-decision", "Paint it."); r.code != 3 {
+		t.Fatalf("%+v", r)
+	}
+	id := p.runID()
+	r := p.ok("runs", "answer", id, "--text", "The blue one.")
+	if want := id + "  answered · completed\n{\"answer\":\"The blue one.\"}\n"; r.stdout != want {
+		t.Errorf("got %q, want %q", r.stdout, want)
+	}
+}
+
+// TestW41_ThePathOfAStartedRunIsShown: of a run that the model of gamma run has
+// started, a line a node as it ends.
+func TestW41_ThePathOfAStartedRunIsShown(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script("version: 1\nsteps:\n  - tools: [{name: workflow, args: {action: start, workflow: \"example:fix-loop\", input: {lines: 1}}}]\n" + submits(`{"answer": "ok"}`))
+	r := p.ok("run", "echo", "Go.")
+	r.shows(t, "▶ workflow fix-loop · run ", "\n  ✓ fix {", "\n  ✓ done {", "\n✓ workflow fix-loop completed: {\"passed\":true")
+	if r.stdout != `{"answer":"ok"}`+"\n" {
+		t.Errorf("%q", r.stdout)
+	}
+}

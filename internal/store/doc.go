@@ -45,8 +45,8 @@
 // # SQLite
 //
 // WAL, synchronous FULL, foreign keys on, file mode 0600; the settings are read
-// back at opening. All writes go through one goroutine with one connection,
-// which takes up to 64 waiting ones into one transaction. A write that is
+// back at opening. All writes go through one connection: whoever finds it free
+// takes up to 64 waiting ones into one transaction. A write that is
 // refused by its fence leaves the others alone; any other failure rolls the
 // transaction back, and its writes are repeated one by one.
 //

@@ -42,7 +42,7 @@ func (r *flowing) follow(ctx context.Context, run *flow.Run) error {
 				return err
 			}
 			if err == nil && other.Status.Ended() {
-				r.out.notice("run %s has ended: %s%s; %s runs show %s", id, other.Status, detail(other.Reason), program(), id)
+				r.out.notice("run %s has ended: %s%s; look at it with: %s runs show %s", id, other.Status, detail(other.Reason), program(), id)
 				if err := r.told(ctx); err != nil && ctx.Err() == nil {
 					return err
 				}

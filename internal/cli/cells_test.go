@@ -81,7 +81,7 @@ func TestC12_NoLineIsWiderThanTheTerminal(t *testing.T) {
 // TestC12_APathIsCutAtItsBeginning: its end says most.
 func TestC12_APathIsCutAtItsBeginning(t *testing.T) {
 	row := tableRow([]column{{}, {least: 5, tail: true}, {least: 5}}, []int{2, 8, 6}, []string{"id", "/home/ann/日本語", "some words"})
-	if want := "id  …日本語  some …"; strings.Join(strings.Fields(row), " ") != strings.Join(strings.Fields(want), " ") {
+	if want := "id  …/日本語  some …"; strings.Join(strings.Fields(row), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("got %q, want %q", row, want)
 	}
 }

@@ -139,11 +139,7 @@ func (a *app) command(args []string) int {
 		return exited // --help
 	}
 	if err != nil {
-		if flag, _, ok := strings.Cut(err.Error(), ` but got "EOL"`); ok { // kong's word for the end of the line
-			flag, _, _ = strings.Cut(flag, ":")
-			err = fmt.Errorf("%s needs a value", flag)
-		}
-		fmt.Fprintf(a.stderr, "gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".\n", err)
+		fmt.Fprintln(a.stderr, lines(wrongCall(err)))
 		return exitUsage
 	}
 	if err := k.Run(); err != nil {

@@ -224,7 +224,7 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 		return candidatesOf(storyNames())
 	case command == "gamma run" && v.Name == "input-file":
 		return []candidate{{files, ""}}
-	case v.Name == "resume", v.Name == "fork", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
+	case v.Name == "resume", v.Name == "fork", command == "gamma run" && v.Name == "session", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
 		return a.sessionIDs()
 	case v.Name == "model":
 		return a.models()

@@ -44,12 +44,12 @@ func findWorkflow(text string) (*workflow.Definition, string, error) {
 			}
 			return d, r.source, nil
 		}
-		names = append(names, r.source)
+		names = append(names, r.name)
 	}
 	if strings.HasSuffix(text, ".go") {
 		return nil, "", usagef("%s: workflows in Go are part of the binary; run one by its name: %s", text, strings.Join(names, ", "))
 	}
-	return nil, "", usagef("there is no workflow %q; \"gamma run --list\" shows what there is: %s", text, strings.Join(names, ", "))
+	return nil, "", usagef("there is no workflow %q%s \"gamma run --list\" shows what there is: %s", text, orText(meant(text, names), "."), strings.Join(names, ", "))
 }
 
 // findStored returns the definition that a run began with.

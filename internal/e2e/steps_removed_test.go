@@ -160,24 +160,6 @@ func TestW40_RemovalWithoutTheDatabase(t *testing.T) {
 		p.run("session", "rm", child).has(t, 1, run, "--force")
 		p.run("session", "rm", "--force", child).has(t, 0, "removed "+child)
 	})
-	t.Run("busy", func(t *testing.T) {
-		t.Parallel()
-		p, run, session := waitingRun(t)
-		db, err := sql.Open("sqlite", filepath.Join(p.home, "gamma.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-			t.Fatal(err)
-		}
-		p.run("session", "rm", session).has(t, 1, run) // a writer keeps no reader out
-	})
 }
 
 // newerDatabase makes a database of a gamma to come.

@@ -85,6 +85,7 @@ func rooms() map[string]room {
 
 		"cmd/gamma": {command, all},
 
+		"internal/played":    {tests, nil},
 		"internal/sim":       {tests, all},
 		"internal/e2e":       {tests, all},
 		"internal/peers":     {tests, all},

@@ -85,13 +85,14 @@ func rooms() map[string]room {
 
 		"cmd/gamma": {command, all},
 
-		"internal/played":    {tests, nil},
-		"internal/sim":       {tests, all},
-		"internal/e2e":       {tests, all},
-		"internal/peers":     {tests, all},
-		"internal/sim/audit": {tests, all},
-		"internal/sim/runs":  {tests, all},
-		"internal/repotest":  {tests, nil},
+		"internal/played":     {tests, nil},
+		"internal/sim":        {tests, all},
+		"internal/e2e":        {tests, all},
+		"internal/peers":      {tests, all},
+		"internal/sim/audit":  {tests, all},
+		"internal/sim/mutant": {tests, nil},
+		"internal/sim/runs":   {tests, all},
+		"internal/repotest":   {tests, nil},
 	}
 }
 

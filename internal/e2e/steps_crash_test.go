@@ -174,47 +174,46 @@ func (p *place) goesOn(strictly func()) {
 	strictly()
 }
 
-// TestW36_KilledWhileItStreams: a part of the answer was seen and is no reply.
-func TestW36_KilledWhileItStreams(t *testing.T) {
+// inTheAnswer stops a run in the middle of its answer, with each kind of model,
+// and goes on with it.
+func inTheAnswer(t *testing.T, stop func(t *testing.T, p *place, r *running)) {
 	t.Parallel()
 	for _, kind := range models() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			strictly := p.holding(t, kind)
-			r := p.streaming(kind)
-			r.kill()
-			if code := r.end(); code != -1 {
-				t.Fatalf("exit %d", code)
-			}
-			if n := p.readSession().kinds()["assistant"]; n != 0 {
-				t.Errorf("%d answers before the restart", n)
-			}
+			stop(t, p, p.streaming(kind))
 			p.goesOn(strictly)
 		})
 	}
 }
 
+// TestW36_KilledWhileItStreams: a part of the answer was seen and is no reply.
+func TestW36_KilledWhileItStreams(t *testing.T) {
+	inTheAnswer(t, func(t *testing.T, p *place, r *running) {
+		r.kill()
+		if code := r.end(); code != -1 {
+			t.Fatalf("exit %d", code)
+		}
+		if n := p.readSession().kinds()["assistant"]; n != 0 {
+			t.Errorf("%d answers before the restart", n)
+		}
+	})
+}
+
 // TestW36_ProcessRestart: a signal parks the run in the middle of the answer;
 // the next process goes on with the same attempt.
 func TestW36_ProcessRestart(t *testing.T) {
-	t.Parallel()
-	for _, kind := range models() {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t)
-			strictly := p.holding(t, kind)
-			r := p.streaming(kind)
-			r.signal(syscall.SIGTERM)
-			if code := r.end(); code != 130 {
-				t.Fatalf("exit %d, %s", code, r.stderr)
-			}
-			if run := p.history(); run.Status != flow.Parked || run.Reason != flow.ForHost {
-				t.Errorf("the run is %s, %s", run.Status, run.Reason)
-			}
-			p.goesOn(strictly)
-		})
-	}
+	inTheAnswer(t, func(t *testing.T, p *place, r *running) {
+		r.signal(syscall.SIGTERM)
+		if code := r.end(); code != 130 {
+			t.Fatalf("exit %d, %s", code, r.stderr)
+		}
+		if run := p.history(); run.Status != flow.Parked || run.Reason != flow.ForHost {
+			t.Errorf("the run is %s, %s", run.Status, run.Reason)
+		}
+	})
 }
 
 // TestW36_SessionReload: another process takes the session between the kill and

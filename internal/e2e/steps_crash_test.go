@@ -230,9 +230,7 @@ func TestW36_SessionReload(t *testing.T) {
 				t.Fatal("it didn't die")
 			}
 			id := p.readSession().id
-			if r := p.run("inject", id, "--kind", "client_view", "The user looks at line 3."); r.code != 0 {
-				t.Fatalf("%+v", r)
-			}
+			p.ok("inject", id, "--kind", "client_view", "The user looks at line 3.")
 			if r := p.run("session", "show", id); r.code != 0 {
 				t.Errorf("%+v", r)
 			}
@@ -271,9 +269,7 @@ func TestW36_StaleBranch(t *testing.T) {
 			if answered != (point != "step.prompted") {
 				t.Fatalf("an answer at the kill: %v", answered)
 			}
-			if r := p.run("session", "rewind", id, "--to", "start"); r.code != 0 {
-				t.Fatalf("%+v", r)
-			}
+			p.ok("session", "rewind", id, "--to", "start")
 			fresh := summaryScript()
 			if answered { // the script goes on behind it
 				fresh = strings.Replace(fresh, "steps:\n", "steps:\n  - {text: The place of the stale answer.}\n", 1)
@@ -336,9 +332,7 @@ func TestW36_LoopVisits(t *testing.T) {
 				if r := p.run("run", "recommend", "Choose a name."); r.code != 3 {
 					t.Fatalf("%+v", r)
 				}
-				if r := p.run("runs", "answer", "last", "--choice", "replan", "--text", "Shorter."); r.code != 0 {
-					t.Fatalf("%+v", r)
-				}
+				p.ok("runs", "answer", "last", "--choice", "replan", "--text", "Shorter.")
 				if !p.diesAt(point+":4", "run", "--resume", "last") {
 					t.Fatal("it didn't die")
 				}

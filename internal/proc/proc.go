@@ -127,6 +127,22 @@ type order struct {
 	cause error
 }
 
+// TryFirst makes the runtime find out now how it can start children. A process
+// that catches signals calls it before that.
+//
+// Else Linux's runtime does it at the first child, by a child of its own that
+// shares our memory and, unlike those that execute something, blocks no
+// signals. A Ctrl-C in a terminal reaches that one too: it runs our handler, in
+// our memory. Where we have stopped to catch the signal meanwhile, the handler
+// ends it in its midst, and our thread goes on as if it were in the handler:
+// the runtime crashes with "morestack on gsignal". While no signal is caught,
+// what ends that child ends us as well.
+func TryFirst() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Release() // looking for a process is what makes the runtime try
+	}
+}
+
 // Start starts the child. When ctx ends before the child, the tree is ended.
 func Start(ctx context.Context, c Cmd) (*Process, error) {
 	if ctx.Err() != nil {

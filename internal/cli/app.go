@@ -31,6 +31,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/proc"
 	"github.com/gamma-harness/gamma/internal/sandbox"
 )
 
@@ -79,6 +80,7 @@ func Main(args []string, version string) int {
 		return sandbox.Main(args[1:]) // this process becomes a confined command
 	}
 	stayLean(os.Getenv)
+	proc.TryFirst() // before any signal is caught
 	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		env: os.Getenv, version: version}
 	a.cwd, a.cwdErr = os.Getwd()

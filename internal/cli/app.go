@@ -160,7 +160,7 @@ func (a *app) command(args []string) int {
 			flag, _, _ = strings.Cut(flag, ":")
 			err = fmt.Errorf("%s needs a value", flag)
 		}
-		fmt.Fprintln(a.stderr, a.named(fmt.Sprintf("gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".", err)))
+		fmt.Fprintln(a.stderr, a.worded(fmt.Sprintf("gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".", err)))
 		return exitUsage
 	}
 	if err := k.Run(); err != nil {
@@ -210,7 +210,7 @@ func (a *app) fail(err error) int {
 	if a.out != nil {
 		a.out.problem(err)
 	} else {
-		fmt.Fprintln(a.stderr, a.named(problemText(err.Error())))
+		fmt.Fprintln(a.stderr, a.worded(problemText(err.Error())))
 	}
 	if a.code != 0 {
 		return a.code

@@ -7,10 +7,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// named puts the program's name into a text of ours, which says gamma: as its
+// worded puts the program's name into a text of ours, which says gamma: as its
 // first word, and before commands. It is for help, notices and errors alone:
 // nothing that a model, a user or a command has said goes through it.
-func (a *app) named(text string) string {
+func (a *app) worded(text string) string {
 	if a.name == "" || a.name == "gamma" {
 		return text
 	}
@@ -24,12 +24,12 @@ func (a *app) named(text string) string {
 
 // rename puts the program's name into the help of a command and those below it.
 func (a *app) rename(n *kong.Node) {
-	n.Help, n.Detail = a.named(n.Help), a.named(n.Detail)
+	n.Help, n.Detail = a.worded(n.Help), a.named(n.Detail)
 	for _, v := range n.Positional {
-		v.Help = a.named(v.Help)
+		v.Help = a.worded(v.Help)
 	}
 	for _, f := range n.Flags {
-		f.Help = a.named(f.Help)
+		f.Help = a.worded(f.Help)
 	}
 	for _, c := range n.Children {
 		a.rename(c)

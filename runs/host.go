@@ -48,6 +48,7 @@ type Host struct {
 	away     *away
 	agents   bool // steps for a model are carried out elsewhere
 	parallel int
+	wake     chan struct{} // Serve looks again
 
 	mu     sync.Mutex
 	closed bool
@@ -59,11 +60,11 @@ type Host struct {
 // Open opens a data directory. All that is wrong with the workflows is in one
 // error: a nil one, two of one name. Close the host.
 func Open(ctx context.Context, o Options) (*Host, error) {
-	var made []catalog.Make
+	var own []catalog.Make
 	for _, d := range o.Workflows {
-		made = append(made, func() (*workflow.Definition, error) { return d, nil })
+		own = append(own, func() (*workflow.Definition, error) { return d, nil })
 	}
-	have, err := catalog.New(made, false)
+	have, err := catalog.New(own, false)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	if err != nil {
 		return nil, public("", err)
 	}
-	h := &Host{catalog: have, db: db, life: life, agents: o.AgentsElsewhere, parallel: o.Parallel}
+	h := &Host{catalog: have, db: db, life: life, agents: o.AgentsElsewhere, parallel: o.Parallel, wake: make(chan struct{}, 1)}
 	if h.parallel == 0 {
 		h.parallel = 2
 	}
@@ -96,6 +97,7 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.away = &away{runs: map[string]bool{}}
 	conf.Elsewhere, conf.Steps = h.away.list, h.away
+	conf.Wake = h.wake
 	h.runs = host.NewRuns(conf)
 	return h, nil
 }
@@ -179,6 +181,7 @@ func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow
 		}
 	}
 	id, err := h.runs.Start(ctx, r)
+	h.look()
 	return id, public(id, err)
 }
 
@@ -206,6 +209,14 @@ func (h *Host) Serve(ctx context.Context) error {
 	}
 	defer leave()
 	return public("", h.runs.Work(ctx, h.parallel))
+}
+
+// look has Serve look for what is queued, at once.
+func (h *Host) look() {
+	select {
+	case h.wake <- struct{}{}:
+	default: // it is about to look
+	}
 }
 
 // away stands for the host that carries out agent steps: it knows all kinds and

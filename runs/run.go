@@ -213,6 +213,7 @@ func (h *Host) send(ctx context.Context, id string, ev flow.Event) error {
 		return err
 	}
 	defer leave()
+	defer h.look()
 	return public(id, h.runs.Send(ctx, id, ev))
 }
 

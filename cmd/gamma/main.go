@@ -11,4 +11,6 @@ import (
 // version is stamped by the build: -ldflags "-X main.version=…".
 var version string
 
-func main() { os.Exit(gamma.Main(os.Args[1:], gamma.Config{Name: "gamma", Version: version, Examples: true})) }
+func main() {
+	os.Exit(gamma.Main(os.Args[1:], gamma.Config{Name: "gamma", Version: version, Examples: true}))
+}

@@ -24,7 +24,7 @@ func (a *app) worded(text string) string {
 
 // rename puts the program's name into the help of a command and those below it.
 func (a *app) rename(n *kong.Node) {
-	n.Help, n.Detail = a.worded(n.Help), a.named(n.Detail)
+	n.Help, n.Detail = a.worded(n.Help), a.worded(n.Detail)
 	for _, v := range n.Positional {
 		v.Help = a.worded(v.Help)
 	}

@@ -1,0 +1,18 @@
+// Command mytool has all of gamma's commands, and the workflow deploy.
+package main
+
+import (
+	"os"
+
+	"github.com/gamma-harness/gamma"
+	"github.com/gamma-harness/gamma/workflow"
+
+	"example.com/mytool/deploy"
+)
+
+func main() {
+	os.Exit(gamma.Main(os.Args[1:], gamma.Config{
+		Version:   "1.0",
+		Workflows: []func() (*workflow.Definition, error){deploy.Workflow},
+	}))
+}

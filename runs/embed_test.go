@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gamma-harness/gamma/runs"
+	"github.com/gamma-harness/gamma/workflow"
 )
 
 // TestW7_AProgramOutsideGoesOnAfterAKill builds the programs of examples/embed,
@@ -17,11 +20,12 @@ func TestW7_AProgramOutsideGoesOnAfterAKill(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin, "./...")
 	build.Dir = filepath.Join("..", "examples", "embed")
-	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Run("W7 in a process of its own", func(t *testing.T) { killed(t, filepath.Join(bin, "shop")) })
+	t.Run("W7 a step for a model goes to a host of the program", func(t *testing.T) { hosted(t, filepath.Join(bin, "mytool")) })
 	t.Run("W7 on a command line of its own", func(t *testing.T) { commanded(t, filepath.Join(bin, "mytool")) })
 }
 
@@ -47,6 +51,68 @@ func killed(t *testing.T, shop string) {
 	tries, err := os.ReadFile(filepath.Join(dir, "build.txt"))
 	if err != nil || string(tries) != "begun\nbegun\n" {
 		t.Errorf("the build has begun %q, %v", tries, err)
+	}
+}
+
+// notes is the workflow notes of examples/embed, as another module has it.
+func notes() (*workflow.Flow[release], error) {
+	in := workflow.Input[release]()
+	write := workflow.Agent("write", func(c *workflow.Ctx) string { return "other words " + in.Of(c).Version }, workflow.Submit[text]())
+	done := workflow.Compute("done", func(c *workflow.Ctx) (text, error) { return text{"other code: " + write.Of(c).Text}, nil })
+	return workflow.Define("notes", in, write, workflow.Description("Have a model write release notes."), workflow.Then(write, done))
+}
+
+type release struct {
+	Version string `json:"version" jsonschema:"the version to release"`
+}
+
+type text struct {
+	Text string `json:"text"`
+}
+
+const notesScript = `version: 1
+steps:
+  - {expect: "Write release notes for 3", tools: [{name: workflow, args: {action: submit, output: {text: "All new."}}}]}
+  - {text: "Done."}
+`
+
+// hosted starts a run here, where its step for a model can't be carried out,
+// and has the program's host do it.
+func hosted(t *testing.T, mytool string) {
+	dir, ws := t.TempDir(), t.TempDir()
+	flow, err := notes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(ws, "script.yaml")
+	if err := os.WriteFile(script, []byte(notesScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := opened(t, runs.Options{Dir: dir, AgentsElsewhere: true}, flow.Definition())
+	id, err := runs.Start(t.Context(), h, flow, release{"3"}, runs.Place{Workspace: ws})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go h.Serve(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	var other *exec.Cmd
+	for run, err := range h.Watch(ctx, id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Status == runs.Parked && other == nil {
+			other = exec.Command(mytool, "host", "--model", "script:"+script)
+			other.Dir, other.Env = ws, append(os.Environ(), "GAMMA_HOME="+dir)
+			if err := other.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer other.Wait()
+			defer other.Process.Signal(os.Interrupt)
+		}
+	}
+	if out, err := runs.Output[text](t.Context(), h, id); err != nil || out.Text != "All new." {
+		t.Errorf("got %v, %v", out, err)
 	}
 }
 

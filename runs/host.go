@@ -69,10 +69,10 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	if o.Parallel < 0 || o.Parallel > 64 {
-		return nil, fmt.Errorf("Parallel is %d: want 1 to 64, or 0 for 2", o.Parallel)
+		return nil, fmt.Errorf("option Parallel is %d: want 1 to 64, or 0 for 2", o.Parallel)
 	}
 	if o.Dir == "" {
-		return nil, errors.New("Dir is empty: give the product's data directory")
+		return nil, errors.New("option Dir is empty: give the product's data directory")
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {

@@ -162,8 +162,11 @@ func (h *Host) Watch(ctx context.Context, id string) iter.Seq2[Run, error] {
 		defer tick.Stop()
 		for seen := int64(-1); ; {
 			r, err := h.Get(ctx, id)
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				err = context.Cause(ctx)
+			case err != nil && h.ended.Err() != nil:
+				err = ErrClosed
 			}
 			if err != nil {
 				yield(Run{}, err)

@@ -1,4 +1,5 @@
-// Command mytool has all of gamma's commands, and the workflow deploy.
+// Command mytool has all of gamma's commands, and the workflows deploy and
+// notes.
 package main
 
 import (
@@ -13,6 +14,6 @@ import (
 func main() {
 	os.Exit(gamma.Main(os.Args[1:], gamma.Config{
 		Version:   "1.0",
-		Workflows: []func() (*workflow.Definition, error){deploy.Workflow},
+		Workflows: []func() (*workflow.Definition, error){deploy.Workflow, deploy.NotesWorkflow},
 	}))
 }

@@ -50,6 +50,9 @@
 // refused by its fence leaves the others alone; any other failure rolls the
 // transaction back, and its writes are repeated one by one.
 //
+// Ten times a second at most a write looks first whether the file, its log and
+// the log's index are still those that were opened; else it ends with ErrGone.
+//
 // # Versions
 //
 // PRAGMA user_version is the schema's version, application_id says that the

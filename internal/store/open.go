@@ -61,7 +61,7 @@ func open(ctx context.Context, path string, steps []string) (*SQLite, error) {
 	}
 	if err == nil {
 		var w *writer
-		if w, err = newWriter(ctx, s.db); err == nil {
+		if w, err = newWriter(ctx, s.db, path); err == nil {
 			s.writer <- w
 			return s, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 )
@@ -29,14 +30,16 @@ func (r refusal) Unwrap() error { return r.err }
 type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	files *files
 }
 
-func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &writer{conn, map[string]*sql.Stmt{}}, nil
+	w := &writer{conn, map[string]*sql.Stmt{}, newFiles(path)}
+	return w, w.files.there(time.Now())
 }
 
 // stmt prepares a statement once. They aren't bound to a context: a
@@ -171,6 +174,9 @@ func (n noTransaction) Unwrap() error { return n.err }
 
 // transaction returns how each write ended, or why none of them counts.
 func (w *writer) transaction(batch []*job) ([]error, error) {
+	if err := w.files.there(time.Now()); err != nil {
+		return nil, noTransaction{err}
+	}
 	crashpoint.Here("store.before-begin")
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, noTransaction{err}

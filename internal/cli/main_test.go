@@ -15,7 +15,7 @@ import (
 // TestMain makes this program what gamma is to its commands.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Entry {
-		os.Exit(Main(os.Args[1:], ""))
+		os.Exit(Main(os.Args[1:], Program{Name: "gamma", Examples: true}))
 	}
 	if args := os.Getenv(mainEnv); args != "" {
 		os.Exit(childrenOf(strings.Fields(args)))

@@ -44,6 +44,8 @@ func rooms() map[string]room {
 	return map[string]room{
 		"workflow":           {public, nil},
 		"workflow/builtin":   {public, []string{"workflow"}},
+		".":                  {edge, append(internal("catalog", "cli"), "workflow")},
+		"runs":               {edge, append(internal("catalog", "flow", "host", "runner", "store"), "workflow")},
 		"examples/workflows": {public, []string{"workflow"}},
 		"llm":                {public, internal("yamltext")},
 		"yjs":                {public, nil},
@@ -78,6 +80,7 @@ func rooms() map[string]room {
 		"internal/script":            {edge, []string{"workflow"}},
 		"internal/channel":           {edge, internal("flow")},
 		"internal/host":              {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact", "store", "tool/workflowtool"), "workflow")},
+		"internal/catalog":           {edge, append(internal("host", "store", "tool/shell"), "workflow", "examples/workflows")},
 		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
 			"disk", "host", "view", "web"), "wire")},
 		"internal/web":        {edge, nil},

@@ -33,7 +33,7 @@ func childrenOf(args []string) int {
 		return syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u) == nil && u.Maxrss > 0
 	}
 	before := had()
-	code := Main(args, "v")
+	code := Main(args, Program{Version: "v"})
 	fmt.Printf("children: %v, %v\n", before, had())
 	return code
 }

@@ -27,7 +27,7 @@ func (p *printer) say(format string, args ...any) {
 
 // notice prints a line on standard error.
 func (a *app) notice(format string, args ...any) {
-	fmt.Fprintln(a.stderr, "gamma: "+single(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.stderr, a.worded("gamma: "+single(fmt.Sprintf(format, args...))))
 }
 
 // printJSON prints one JSON value.

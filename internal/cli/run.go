@@ -248,7 +248,7 @@ func graphOfRun(ctx context.Context, db store.Store, info store.Info) (*workflow
 }
 
 func (r *flowing) start(c *runCmd) error {
-	def, source, err := findWorkflow(c.Workflow)
+	def, source, err := r.app.findWorkflow(c.Workflow)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type runsCmd struct {
 	Cancel runsCancel `cmd:"" help:"End a run."`
 	Answer runsAnswer `cmd:"" help:"Answer what a run waits for."`
 	Export runsExport `cmd:"" help:"Write a run as JSON lines."`
+	Rm     runsRm     `cmd:"" help:"Remove runs that have ended."`
 }
 
 // Help is the long help.

@@ -20,6 +20,8 @@ const (
 // cut anywhere is continued by it in the same way.
 func plan(s *State, env Env) []transcript.Body {
 	switch {
+	case s.left():
+		return nil
 	case s.Header.Session == "" || s.Why == transcript.OpenDeposit && !mutant("DepositStarts"):
 		return nil // a deposit starts nothing
 	case s.compacting():
@@ -97,7 +99,7 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 	why := transcript.Interrupted
 	switch {
 	case s.answeredStep() && !mutant("AnsweredStepInterrupted"):
-		why = transcript.Done // what people have seen is the step's output
+		why = s.stopReply() // people have seen it, and there must be no second one
 	case abort != nil:
 		why = transcript.Aborted
 	}
@@ -108,6 +110,17 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 		return one(notRun(c, "the run was interrupted before this call started"))
 	}
 	return one(s.settle(why, ""))
+}
+
+// stopReply says how a run settles whose model has stopped.
+func (s *State) stopReply() transcript.Reason {
+	switch s.stopped {
+	case llm.StopLength:
+		return transcript.Length
+	case llm.StopContent:
+		return transcript.ContentFilter
+	}
+	return transcript.Done
 }
 
 // planBatchEnded: every result of the batch says terminate.
@@ -126,10 +139,8 @@ func planStopped(s *State, env Env) []transcript.Body {
 	r := s.Run
 	free := s.Hold.Reason == "" || s.spoken() || mutant("HeldQueueJoinsStep")
 	switch {
-	case s.stopped == llm.StopLength:
-		return one(s.settle(transcript.Length, ""))
-	case s.stopped == llm.StopContent:
-		return one(s.settle(transcript.ContentFilter, ""))
+	case s.stopReply() != transcript.Done:
+		return one(s.settle(s.stopReply(), ""))
 	case free && s.waits(steer) && (!r.Step.Assistant() || s.personSteers()):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
 	case r.Step.Assistant() && !mutant("QueueJoinsAnsweredStep"):

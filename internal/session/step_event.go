@@ -133,10 +133,10 @@ func (s *State) spoken() bool {
 	return s.waits(func(a Arrival) bool { return a.Human && (s.Hold.Reason == "" || a.ID.Seq > s.Hold.Seq) })
 }
 
-// answeredStep reports whether the run is a step's that has its answer, so
-// that all it needs is its settle.
+// answeredStep reports whether the run is a step's whose model has stopped, with
+// an answer or one that was cut, so that all it needs is its settle.
 func (s *State) answeredStep() bool {
-	return s.Run != nil && s.Run.Step != nil && s.Run.Abort == nil && s.Turn == ModelStopped && s.stopped == llm.StopEnd
+	return s.Run != nil && s.Run.Step != nil && s.Run.Abort == nil && s.Turn == ModelStopped && (s.stopped == llm.StopEnd || !mutant("CutStepInterrupted"))
 }
 
 // nextStep reports whether the run is a step's and another attempt's prompt

@@ -77,6 +77,7 @@ func mutants() [][2]string {
 		{"AttemptUnsaid", "a settle doesn't name its attempt"},
 		{"WorkflowAbortHolds", "a step that its workflow ended leaves a hold"},
 		{"AnsweredStepAborted", "an interrupted step that has its answer is aborted"},
+		{"CutStepInterrupted", "an interrupted step whose answer was cut is closed as interrupted, or aborted"},
 		{"AnsweredStepInterrupted", "an interrupted step that has its answer is closed as interrupted"},
 		// interruption and resume
 		{"ResumedAtOpen", "an interrupted run goes on by itself"},
@@ -86,6 +87,9 @@ func mutants() [][2]string {
 		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
 		{"ProgressUncounted", "an answer is no progress"},
 		{"CrashLoopNever", "resumes without progress aren't counted"},
+		{"ClosingCounted", "a resume behind an owner that left in order counts as one behind a crash"},
+		{"LeavesUnsaid", "an owner that leaves in order doesn't say so"},
+		{"LeftGoesOn", "what is due goes on behind the end of its owner"},
 		{"TasksForgotten", "an opening forgets the task list"},
 		// model calls
 		{"NoRequestEntry", "the model is called without a request entry"},

@@ -121,7 +121,7 @@ func (t *attempt) answered() bool {
 
 // answeredStep reports whether the run is a step's that only needs its settle.
 func (a *auditor) answeredStep() bool {
-	return a.run != nil && a.run.step != nil && a.turn == modelStopped && a.stop == "stop" && a.run.abort == nil
+	return a.run != nil && a.run.step != nil && a.turn == modelStopped && a.run.abort == nil
 }
 
 // nextStep: a prompt of another attempt came since a step's run was

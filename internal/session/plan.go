@@ -84,14 +84,15 @@ func planStart(s *State, env Env) []transcript.Body {
 }
 
 // planInterrupted: a run of an earlier owner waits for a resume. An abort or a
-// person's message that came since closes it; a run that had been aborted
-// before its owner went settles as that.
+// person's message that came since closes it, and so does being a copy of a
+// workflow's step; a run that had been aborted before its owner went settles as
+// that.
 func planInterrupted(s *State, env Env) []transcript.Body {
-	if wish := planWish(s, env); wish != nil {
+	if wish := planWish(s, env); wish != nil && !s.copiedStep() {
 		return wish
 	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
-	spoken = spoken || s.nextStep()
+	spoken = spoken || s.nextStep() || s.copiedStep()
 	abort := s.Run.Abort
 	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
 		return nil

@@ -80,7 +80,7 @@ func (s *State) OpenSteps() []transcript.Step {
 			out = append(out, *st)
 		}
 	}
-	if s.Run != nil {
+	if s.Run != nil && !s.copiedStep() {
 		add(s.Run.Step)
 	}
 	for i := range s.Queue {
@@ -241,9 +241,16 @@ func (s *State) applyWithdraw(b *transcript.Withdraw) {
 	}
 }
 
+// copiedStep reports whether the run is a step's of the session that this one is
+// a copy of. It can only be closed here: its workflow waits for the original.
+func (s *State) copiedStep() bool {
+	f := s.Header.Forked
+	return f != nil && s.Run != nil && s.Run.Step != nil && s.Run.ID.Seq <= f.Entry.Seq && !mutant("CopyGoesOn")
+}
+
 // leaveSteps: a copy of a session has nothing to do with the workflows of the
 // original. What waits for them, and what a person's words would go on with,
-// stays there.
+// stays there. A run that goes on is closed (copiedStep).
 func (s *State) leaveSteps(open transcript.ID) {
 	f := s.Header.Forked
 	if f == nil || open.Seq <= f.Entry.Seq {

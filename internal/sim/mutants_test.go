@@ -79,6 +79,7 @@ func mutants() [][2]string {
 		{"AnsweredStepAborted", "an interrupted step that has its answer is aborted"},
 		{"CutStepInterrupted", "an interrupted step whose answer was cut is closed as interrupted, or aborted"},
 		{"AnsweredStepInterrupted", "an interrupted step that has its answer is closed as interrupted"},
+		{"CopyGoesOn", "a step that was copied with its session goes on in the copy"},
 		// interruption and resume
 		{"ResumedAtOpen", "an interrupted run goes on by itself"},
 		{"PersonLeavesInterrupted", "a person's words don't close an interrupted run"},

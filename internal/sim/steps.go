@@ -55,10 +55,10 @@ func (w *world) flowTurn() {
 	})
 }
 
-// adopts: what was just opened may be a step that has its answer and no
-// settle. Somebody gets in between.
+// adopts: what was just opened may be a step that has its answer, whole or cut,
+// and no settle. Somebody gets in between.
 func (w *world) adopts() {
-	if s := w.actor.State; s.Interrupted() && s.Attempt(w.flow.step.Attempt).State == session.StepAnswered && w.roll(0.5) {
+	if s := w.actor.State; s.Interrupted() && s.Run.Step != nil && s.Turn == session.ModelStopped && w.roll(0.7) {
 		w.totals.Events["an answered step is found"]++
 		if w.roll(0.5) {
 			w.abort()

@@ -209,6 +209,11 @@ func (w *world) close() {
 		if w.handle(session.Closes{}); w.actor == nil {
 			return
 		}
+		for _, e := range w.effects {
+			if goes && !e.cancelled {
+				w.violated("level: %s goes on behind the end of its owner", e.Key)
+			}
+		}
 		if goes {
 			w.see(audit.Seen{Kind: audit.Left})
 		}

@@ -110,8 +110,14 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 		}
 		return one(notRun(c, "the run was interrupted before this call started"))
 	}
+	if why == transcript.Interrupted && s.copiedStep() {
+		return one(s.settle(why, copyNote))
+	}
 	return one(s.settle(why, ""))
 }
+
+// copyNote says why a step doesn't go on in a copy.
+const copyNote = "the step of a workflow that was copied with the session goes on in the original alone"
 
 // stopReply says how a run settles whose model has stopped.
 func (s *State) stopReply() transcript.Reason {

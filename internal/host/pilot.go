@@ -39,6 +39,21 @@ type Act struct {
 	// Refused is of Stop the outcome if the session has nothing to end; nil:
 	// look again.
 	Refused *flow.StepOutcome
+
+	token int64 // of the session
+}
+
+// Ended returns the outcome if the session's refusal of the event ends the
+// attempt: there was nothing to be stopped, or the step could never submit its
+// output, so nobody was asked.
+func (a Act) Ended(r *session.Refusal) (flow.StepOutcome, bool) {
+	switch {
+	case a.Refused != nil:
+		return *a.Refused, true
+	case a.Do == Say && r.Code == session.RefusedDenied:
+		return flow.StepOutcome{State: flow.StepSettled, Stop: r.Code, Detail: r.Message, SessionToken: a.token}, true
+	}
+	return flow.StepOutcome{}, false
 }
 
 // Next says what is to be done, by the session's state. A cause other than ""
@@ -65,7 +80,9 @@ func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int
 		return act
 	}
 	p.begun = true
-	return act(step, m)
+	do := act(step, m)
+	do.token = token
+	return do
 }
 
 // act is how a move is carried out.

@@ -222,7 +222,7 @@ func (s *State) stepLost(r *Run) {
 // submitted notes what a workflow took as the output of an attempt that the
 // branch knows, whatever run the model did it in. The first one counts.
 func (s *State) submitted(tool string, b *transcript.Result) {
-	if b.Submitted == nil || tool != workflowTool || b.Outcome != transcript.OutcomeOK {
+	if b.Submitted == nil || tool != ToolWorkflow || b.Outcome != transcript.OutcomeOK {
 		return
 	}
 	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && (a.Submitted == nil || mutant("SubmittedTwice")) && !mutant("SubmissionForgotten") {

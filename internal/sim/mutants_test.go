@@ -14,7 +14,7 @@ import (
 )
 
 // mutantSeeds is within how many histories each mutant must be found.
-const mutantSeeds = 400
+const mutantSeeds = 2000
 
 // mutants is the table of rules that can be switched off, and what the
 // switched-off rule does instead. Names with "agent." are of the actor, with
@@ -71,6 +71,7 @@ func mutants() [][2]string {
 		{"MessageInAnswerStep", "message_user isn't refused there"},
 		{"StepTextBesideCalls", "text beside calls is taken for the step's answer"},
 		{"StepNudged", "a step is nudged"},
+		{"DeniedStepPrompted", "a step is prompted whose output can't be submitted"},
 		{"SubmittedTwice", "a second submission for an attempt is accepted"},
 		{"SubmissionForgotten", "an accepted submission isn't kept"},
 		{"ReplyLeavesStep", "a reply to a step's yield begins a run of its own"},

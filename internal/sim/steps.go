@@ -86,6 +86,12 @@ func (w *world) prompts(kind string, again bool) {
 	f := &w.flow
 	f.step.Kind = kind
 	w.step("workflow prompts %s (%s, %s)", f.step.Attempt, kind, f.step.Completion)
+	if w.odds.denied == "workflow" && f.step.Completion == transcript.CompleteSubmit {
+		w.told(w.handle(session.Prompts{Step: f.step, Text: w.words("do")}), session.RefusedDenied)
+		w.totals.Cases["a step that can't be submitted"]++
+		f.open = false
+		return
+	}
 	for _, r := range w.handle(session.Prompts{Step: f.step, Text: w.words("do")}) {
 		if r.Err != nil {
 			w.violated("step: a prompt of %s was refused: %w", f.step.Attempt, r.Err)

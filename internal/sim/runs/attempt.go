@@ -120,13 +120,17 @@ func (f *openAttempt) carry(w *world, act hosts.Act, y pause) bool {
 		for !l.done {
 			y("attempt.sends")
 		}
+		out, ended := flow.StepOutcome{}, false
+		if l.err == nil && l.reply.Err != nil {
+			out, ended = act.Ended(l.reply.Err)
+		}
 		switch {
 		case l.err != nil:
 			f.err = l.err
 			return true
 		case l.reply.Err == nil:
-		case act.Refused != nil:
-			f.out = *act.Refused
+		case ended:
+			f.out = out
 			return true
 		case act.Do == hosts.Say:
 			f.err = l.reply.Err

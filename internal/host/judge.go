@@ -46,7 +46,7 @@ func judge(step runner.Step, a sight) move {
 	case session.StepQueued:
 		return moveWait
 	case session.StepPrompted, session.StepAnswered:
-		if a.interrupted {
+		if a.interrupted && !mutant("host.InterruptedLeft") {
 			return moveGoOn
 		}
 		return moveWait
@@ -75,7 +75,7 @@ func judge(step runner.Step, a sight) move {
 
 // replied: it completes with an answer and has it; whatever came after that,
 // there must not be a second one.
-func (a sight) replied() bool { return a.Assistant() && a.Answered }
+func (a sight) replied() bool { return a.Assistant() && a.Answered && !mutant("host.ReplyUnseen") }
 
 // over: the workflow has ended it.
 func (a sight) over() bool {

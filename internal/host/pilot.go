@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -16,6 +17,9 @@ type Pilot struct {
 	begun bool // something was done about the attempt
 	told  bool // the session was told to stop it
 }
+
+// byWorkflow names a workflow to a session, as who does something.
+const byWorkflow = "workflow"
 
 // Deed is a kind of act.
 type Deed string
@@ -73,7 +77,7 @@ func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int
 		return Act{Do: End, Outcome: over}
 	case cause != "" && !p.told:
 		p.told = true
-		act := Act{Do: Stop, Event: session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause}}
+		act := Act{Do: Stop, Event: session.Aborts{By: byWorkflow, Why: cause, Attempt: step.Attempt, Cause: cause}}
 		if a.State == session.StepAbsent || a.State == session.StepQueued || a.State == session.StepSettled {
 			act.Refused = &over
 		}
@@ -95,7 +99,7 @@ func act(step runner.Step, m move) Act {
 	case moveResume:
 		return Act{Do: Say, Event: prompt(step, transcript.StepResume)}
 	case moveGoOn:
-		return Act{Do: Say, Event: session.Resumes{By: "workflow", Attempt: step.Attempt}}
+		return Act{Do: Say, Event: session.Resumes{By: byWorkflow, Attempt: step.Attempt}}
 	}
 	return Act{Do: Wait, Waits: m == moveYield}
 }
@@ -155,6 +159,9 @@ func (x *Callers) End(r *Caller, cause string) {
 func (x *Callers) Now() (runner.Step, string) {
 	if n := len(x.waiting); x.cause == "" && n > 0 {
 		x.cause = x.waiting[n-1].cause
+		if mutant("host.LostCallerEnds") {
+			x.cause = cmp.Or(x.waiting[0].cause, x.cause)
+		}
 	}
 	return x.step, x.cause
 }

@@ -19,6 +19,7 @@ func (s *State) applyRecord(e transcript.Entry) {
 	case *transcript.Leaf:
 		s.Generation++
 		s.moved = s.requested
+		s.dropNeedless()
 	case *transcript.Arrive:
 		s.applyArrive(e, b)
 	}

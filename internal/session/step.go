@@ -268,6 +268,22 @@ func (s *State) leaveSteps(open transcript.ID) {
 	}
 }
 
+// dropNeedless: on the branch that the session is moved to, an attempt may go on
+// or have its output. A prompt of it that waits would bring a second one.
+func (s *State) dropNeedless() {
+	var ids []transcript.ID
+	for _, q := range s.Queue {
+		if q.Step == nil || mutant("NeedlessPromptKept") {
+			continue
+		}
+		a, ok := s.steps.find(q.Step.Attempt)
+		if ok && (a.State != StepSettled || a.Assistant() && a.Answered || a.Submitted != nil) {
+			ids = append(ids, q.ID)
+		}
+	}
+	s.drop(ids)
+}
+
 // stepOf is the step whose prompt is among waiting arrivals.
 func (s *State) stepOf(ids []transcript.ID) *transcript.Step {
 	for _, id := range ids {

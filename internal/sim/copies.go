@@ -14,6 +14,7 @@ func (w *world) copies() {
 		return // a mutant of the disk
 	}
 	w.step("a copy is made")
+	w.goesBack(entries)
 	header := transcript.Session{}
 	for i, e := range entries {
 		if b, ok := e.Body.(*transcript.Session); ok {
@@ -38,6 +39,30 @@ func (w *world) copies() {
 	}
 	if open := c.Next.OpenSteps(); len(open) > 0 {
 		w.violated("copy: it has something to do for step %s", open[0].Attempt)
+	}
+}
+
+// goesBack looks what would be if somebody went back to earlier places: no prompt
+// of a step waits beside its run that goes on.
+func (w *world) goesBack(entries []transcript.Entry) {
+	for _, e := range entries {
+		if _, begins := e.Body.(*transcript.Deliver); !begins {
+			continue
+		}
+		moved := w.opened(entries[:len(entries):len(entries)], transcript.OpenDeposit)
+		r, err := session.PlanRewind(moved, e.ID, "rewind", w.now)
+		if err != nil {
+			continue // it is no place to go back to
+		}
+		s, err := session.Fold(append(moved, r.Leaf))
+		if err != nil {
+			w.violated("rewind to %s: %w", e.ID, err)
+		}
+		for _, q := range s.Queue {
+			if s.Run != nil && s.Run.Step != nil && q.Step != nil && q.Step.Attempt == s.Run.Step.Attempt {
+				w.violated("rewind to %s: prompt %s waits beside the run of its attempt", e.ID, q.ID)
+			}
+		}
 	}
 }
 

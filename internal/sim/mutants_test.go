@@ -80,6 +80,7 @@ func mutants() [][2]string {
 		{"AnsweredStepAborted", "an interrupted step that has its answer is aborted"},
 		{"CutStepInterrupted", "an interrupted step whose answer was cut is closed as interrupted, or aborted"},
 		{"AnsweredStepInterrupted", "an interrupted step that has its answer is closed as interrupted"},
+		{"NeedlessPromptKept", "a prompt waits for an attempt that goes on on the branch that was moved to"},
 		{"CopyGoesOn", "a step that was copied with its session goes on in the copy"},
 		// interruption and resume
 		{"ResumedAtOpen", "an interrupted run goes on by itself"},

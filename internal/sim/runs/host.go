@@ -49,6 +49,9 @@ func (h *host) work(w *world, yield pause) {
 		w.logf("%s claims %s, token %d", h.name, run, token)
 		yield("claim.taken")
 		k.carry(run, ev)
+		if w.db.rows[run].token != token {
+			k.leftOver(run)
+		}
 		w.db.release(run, token, h.clock(w))
 	}
 }

@@ -75,7 +75,7 @@ func judge(step runner.Step, a sight) move {
 
 // replied: it completes with an answer and has it; whatever came after that,
 // there must not be a second one.
-func (a sight) replied() bool { return a.Assistant() && a.Answered && !mutant("host.ReplyUnseen") }
+func (a sight) replied() bool { return a.Assistant() && a.Answered }
 
 // over: the workflow has ended it.
 func (a sight) over() bool {

@@ -314,7 +314,7 @@ func (k *worker) await(e *flow.Effect, f *openAttempt, caller *hosts.Caller) (fl
 			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
-			f.callers.End(caller, "timeout")
+			f.end(caller, "timeout")
 		}
 		var ok bool
 		if wish, ok = k.wishes(f, caller, wish); !ok {
@@ -359,9 +359,9 @@ func (k *worker) wishes(f *openAttempt, caller *hosts.Caller, wish *sig) (*sig, 
 		}
 		wish = &s
 		if cause == "escape" {
-			f.callers.End(nil, cause)
+			f.end(nil, cause)
 		}
-		f.callers.End(caller, cause)
+		f.end(caller, cause)
 	}
 	return wish, true
 }

@@ -65,7 +65,6 @@ func mutants() [][2]string {
 		{"host.LeftoversGoOn", "what is left of a run that was lost goes on in a session that lives"},
 		{"host.LostCallerEnds", "a caller that has lost its claim ends the step"},
 		{"host.InterruptedLeft", "a step whose owner was lost isn't gone on with"},
-		{"host.ReplyUnseen", "a step that has its answer isn't taken to have ended"},
 		{"host.AbortUntold", "a step is given up without its session being told"},
 	}
 }

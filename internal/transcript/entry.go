@@ -452,6 +452,15 @@ type Abort struct {
 	Cause string `json:"cause,omitempty"`
 }
 
+// Close says that the owner left the session in order while a run went on. It
+// is the last entry of its segment; what is killed writes none.
+type Close struct {
+	Run ID `json:"run"`
+}
+
+func (*Close) kind() Kind { return "close" }
+func (*Close) node() bool { return false }
+
 // Reason says why a run settled.
 type Reason string
 

@@ -64,7 +64,11 @@ func (c *hostCmd) Run(a *app) error {
 	}
 	p.db = runs.Store
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
-	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
+	err = p.lostBefore()
+	if err == nil {
+		err = runs.Work(ctx, c.Parallel)
+	}
+	return errors.Join(err, res.close())
 }
 
 // equipped says at once if there is no model, since runs that need none are
@@ -102,6 +106,7 @@ func (p *hostPrinter) changed(id string, before *flow.Run, c *flow.Commit) {
 	if r.Status == before.Status && r.Reason == before.Reason {
 		return
 	}
+	defer p.lost(before, r)
 	p.mu.Lock()
 	told := p.waiting[id] && !p.json
 	p.mu.Unlock()

@@ -195,7 +195,8 @@ func (r *flowing) prepare(c *runCmd) error {
 			return err
 		}
 		r.id = id
-		if _, info, err := r.db.Load(ctx, id); err == nil && info.Session != "" && !info.Status.Ended() {
+		run, info, err := r.db.Load(ctx, id)
+		if err == nil && info.Session != "" && !info.Status.Ended() && !r.app.lostSession(run) {
 			if err := r.enter(info.Session); err != nil {
 				return err
 			}

@@ -29,6 +29,9 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	}
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
+	if r.app.lostSession(run) {
+		hint = r.lost(run, &res, hint)
+	}
 	r.out.result(res, hint)
 	return r.broken(run.Status.Ended())
 }

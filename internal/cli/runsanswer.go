@@ -51,7 +51,9 @@ func (c *runsAnswer) Run(a *app) error {
 		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
 		}
-		if yields(run) {
+		if a.lostSession(run) && run.Open != nil && run.Open.There {
+			err = errors.New(lostText(run, true))
+		} else if yields(run) {
 			err = c.speak(a, run)
 		} else {
 			err = c.answer(a, h, run, info)

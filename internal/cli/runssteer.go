@@ -46,6 +46,9 @@ Example:
 
 // Run lets a run go on.
 func (c *runsResume) Run(a *app) error {
+	if err := a.readRun(c.ID, a.refuseLost); err != nil {
+		return err
+	}
 	return a.steer(c.ID, "resumed", func() flow.Event { return flow.Resume{By: a.person()} })
 }
 

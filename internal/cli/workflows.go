@@ -47,17 +47,27 @@ func (a *app) openRuns() (*store.SQLite, *host.Life, error) {
 // runsFile is the database's path.
 func runsFile(home string) (string, error) { return catalog.File(home) }
 
-// readRuns opens the database for a command that only reads. It does so, too,
-// where nothing can be written: a read-only file system, another user's data,
-// a full disk.
+// readRuns opens the database for a command that only reads.
 func (a *app) readRuns(f func(*host.Runs) error) error {
-	dir, err := a.homeDir()
+	db, err := a.readableRuns()
 	if err != nil {
 		return err
 	}
+	defer db.Close()
+	return f(host.NewRuns(host.Config{Store: db, Find: a.findStored}))
+}
+
+// readableRuns opens the database to read it. It does so, too, where nothing can
+// be written: a read-only file system, another user's data, a full disk. Close
+// it.
+func (a *app) readableRuns() (*store.SQLite, error) {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil, err
+	}
 	path, err := runsFile(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var db *store.SQLite
 	if _, err = a.home(); err == nil {
@@ -66,12 +76,11 @@ func (a *app) readRuns(f func(*host.Runs) error) error {
 	if err != nil {
 		readable, err2 := store.OpenReadOnly(a.ctx, path)
 		if err2 != nil {
-			return err
+			return nil, err
 		}
 		db = readable
 	}
-	defer db.Close()
-	return f(host.NewRuns(host.Config{Store: db, Find: a.findStored}))
+	return db, nil
 }
 
 // withRuns opens the database for a command.

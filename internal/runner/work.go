@@ -375,9 +375,9 @@ func (w *work) exit(n *workflow.Node) (workflow.JSON, error) {
 
 // publish stores an update of the running step. One that comes too fast waits
 // for its turn.
-func (w *work) publish(ctx context.Context, u workflow.Update) error {
+func (w *work) publish(ctx context.Context, by string, u workflow.Update) error {
 	for {
-		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u})
+		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u, By: by})
 		var refused *flow.Refusal
 		if !errors.As(err, &refused) || refused.Code != "too_fast" {
 			return err

@@ -131,7 +131,7 @@ func commanded(t *testing.T, mytool string) {
 		{0, "version", []string{"mytool 1.0 (gamma "}},
 		{0, "completion bash", []string{"complete -F _mytool mytool"}},
 		{0, "__complete run d", []string{"deploy\tBuild"}},
-		{2, "run nix", []string{`mytool: there is no workflow "nix"; "mytool run --list" shows what there is: go:deploy`}},
+		{2, "run nix", []string{`mytool: there is no workflow "nix". "mytool run --list" shows what there is: deploy`}},
 		{2, "run branch", []string{`there is no workflow "branch"`}},
 		{3, `run deploy --input {"version":"2"}`, []string{"Release 2?", mytool + " runs answer "}},
 		{0, "runs answer last --choice yes", []string{mytool + " run --resume "}},

@@ -152,9 +152,10 @@ func (a *Agent) ended() error {
 	return ErrClosed
 }
 
-// Close cancels what runs and ends the session's goroutine. It writes
-// nothing: an open run stays interrupted. It waits for the goroutine and for
-// effects that honour their cancellation, at most wait.
+// Close cancels what runs and ends the session's goroutine. Of an open run it
+// writes that its owner has left in order, and the run stays interrupted. It
+// waits for the goroutine and for effects that honour their cancellation, at
+// most wait.
 func (a *Agent) Close(wait time.Duration) {
 	a.once.Do(func() { close(a.quit) })
 	ended := make(chan struct{})
@@ -182,12 +183,21 @@ func (a *Agent) loop(fx *effects) {
 	for {
 		select {
 		case <-a.quit:
+			a.leave()
 			return
 		case m := <-a.mail:
 			if a.err = a.handle(fx, a.drain(m)); a.err != nil {
 				return
 			}
 		}
+	}
+}
+
+// leave notes that the owner goes in order. If that can't be stored, the next
+// owner takes this one for lost, which does no harm but to count.
+func (a *Agent) leave() {
+	if _, err := a.actor.Handle(session.Closes{}); err != nil && a.cfg.Warn != nil {
+		a.cfg.Warn(fmt.Errorf("the end of this process couldn't be noted: %w", err))
 	}
 }
 

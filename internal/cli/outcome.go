@@ -27,8 +27,12 @@ const (
 // outcome maps how a run settled to the status and the exit code.
 func outcome(r *session.Run) (status string, code int) {
 	switch r.Reason {
-	case transcript.Done, transcript.NoYield, transcript.Interrupted:
+	case transcript.Done, transcript.NoYield:
 		status, code = "done", exitDone
+	case transcript.Interrupted:
+		if status, code = "done", exitDone; r.Detail != "" { // a copy's: nothing goes on without words
+			status, code = "needs_human", exitHuman
+		}
 	case transcript.Yield:
 		status, code = "needs_human", exitHuman
 		if r.Yield != nil && r.Yield.Reason == "complete" {
@@ -110,6 +114,10 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 			return run("Stopped: ", "was stopped: ") + r.Detail + ".", goOn
 		}
 		return run("Stopped by you.", "was stopped by you."), goOn
+	case transcript.Interrupted:
+		if r.Detail != "" {
+			return "Nothing to go on with: " + r.Detail + ".", goOn
+		}
 	case transcript.Limit:
 		return run("Stopped ", "stopped ") + limitText(r.Detail) + ".", goOn
 	case transcript.Irreducible:

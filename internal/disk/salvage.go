@@ -264,7 +264,7 @@ func (l *losses) between(low, high int, fits func(transcript.Kind) bool) bool {
 
 func maybeNode(k transcript.Kind) bool {
 	switch k {
-	case "open", "session", "arrive", "withdraw", "leaf", "label":
+	case "open", "session", "arrive", "withdraw", "leaf", "label", "close":
 		return false
 	}
 	return true

@@ -142,22 +142,29 @@ func (f *openAttempt) carry(step runner.Step, act Act) bool {
 		f.outcome = act.Outcome
 		return true
 	case Say, Stop:
-		r, err := f.say(act.Event)
-		switch {
-		case err == nil && r.Err == nil:
-		case err == nil && act.Refused != nil:
-			f.outcome = *act.Refused
-			return true
-		case err == nil && act.Do == Stop: // what it was has just ended
-		default:
-			if err == nil {
-				err = r.Err
-			}
-			f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
-			return true
-		}
+		return f.sent(act)
 	}
 	return false
+}
+
+// sent sends the event of an act; true: the attempt ends.
+func (f *openAttempt) sent(act Act) bool {
+	r, err := f.say(act.Event)
+	if err == nil && r.Err == nil {
+		return false
+	}
+	if err == nil {
+		if out, ended := act.Ended(r.Err); ended {
+			f.outcome = out
+			return true
+		}
+		if act.Do == Stop {
+			return false // what it was has just ended
+		}
+		err = r.Err
+	}
+	f.err = fmt.Errorf("session %s: %w", f.live.ID, err)
+	return true
 }
 
 // tellWaits tells the run that the step waits for the user, or no longer does.

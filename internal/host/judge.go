@@ -46,7 +46,7 @@ func judge(step runner.Step, a sight) move {
 	case session.StepQueued:
 		return moveWait
 	case session.StepPrompted, session.StepAnswered:
-		if a.interrupted {
+		if a.interrupted && !mutant("host.InterruptedLeft") {
 			return moveGoOn
 		}
 		return moveWait

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -16,6 +17,9 @@ type Pilot struct {
 	begun bool // something was done about the attempt
 	told  bool // the session was told to stop it
 }
+
+// byWorkflow names a workflow to a session, as who does something.
+const byWorkflow = "workflow"
 
 // Deed is a kind of act.
 type Deed string
@@ -39,6 +43,21 @@ type Act struct {
 	// Refused is of Stop the outcome if the session has nothing to end; nil:
 	// look again.
 	Refused *flow.StepOutcome
+
+	token int64 // of the session
+}
+
+// Ended returns the outcome if the session's refusal of the event ends the
+// attempt: there was nothing to be stopped, or the step could never submit its
+// output, so nobody was asked.
+func (a Act) Ended(r *session.Refusal) (flow.StepOutcome, bool) {
+	switch {
+	case a.Refused != nil:
+		return *a.Refused, true
+	case a.Do == Say && r.Code == session.RefusedDenied:
+		return flow.StepOutcome{State: flow.StepSettled, Stop: r.Code, Detail: r.Message, SessionToken: a.token}, true
+	}
+	return flow.StepOutcome{}, false
 }
 
 // Next says what is to be done, by the session's state. A cause other than ""
@@ -58,14 +77,16 @@ func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int
 		return Act{Do: End, Outcome: over}
 	case cause != "" && !p.told:
 		p.told = true
-		act := Act{Do: Stop, Event: session.Aborts{By: "workflow", Why: cause, Attempt: step.Attempt, Cause: cause}}
+		act := Act{Do: Stop, Event: session.Aborts{By: byWorkflow, Why: cause, Attempt: step.Attempt, Cause: cause}}
 		if a.State == session.StepAbsent || a.State == session.StepQueued || a.State == session.StepSettled {
 			act.Refused = &over
 		}
 		return act
 	}
 	p.begun = true
-	return act(step, m)
+	do := act(step, m)
+	do.token = token
+	return do
 }
 
 // act is how a move is carried out.
@@ -78,7 +99,7 @@ func act(step runner.Step, m move) Act {
 	case moveResume:
 		return Act{Do: Say, Event: prompt(step, transcript.StepResume)}
 	case moveGoOn:
-		return Act{Do: Say, Event: session.Resumes{By: "workflow", Attempt: step.Attempt}}
+		return Act{Do: Say, Event: session.Resumes{By: byWorkflow, Attempt: step.Attempt}}
 	}
 	return Act{Do: Wait, Waits: m == moveYield}
 }
@@ -138,6 +159,9 @@ func (x *Callers) End(r *Caller, cause string) {
 func (x *Callers) Now() (runner.Step, string) {
 	if n := len(x.waiting); x.cause == "" && n > 0 {
 		x.cause = x.waiting[n-1].cause
+		if mutant("host.LostCallerEnds") {
+			x.cause = cmp.Or(x.waiting[0].cause, x.cause)
+		}
 	}
 	return x.step, x.cause
 }

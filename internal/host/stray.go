@@ -24,22 +24,27 @@ func (h *Runs) Strays(ctx context.Context, id string, open []transcript.Step) ([
 				return nil, fmt.Errorf("run %s of a step of session %s: %w", st.Run, id, err)
 			}
 		}
-		if run == nil || run.Session != id && ChildID(run.ID) != id {
-			out = append(out, session.Aborts{By: "workflow", Why: "its run isn't one of this session", Attempt: st.Attempt, Cause: transcript.CauseCancel})
-		} else if ev, over := stray(run, st); over {
+		if ev, over := Stray(id, run, st); over {
 			out = append(out, ev)
 		}
 	}
 	return out, nil
 }
 
-// stray reports whether a step's run doesn't wait for it any more, and how the
-// step ends then in its session.
-func stray(run *flow.Run, st transcript.Step) (ev session.Aborts, over bool) {
+// Stray reports whether an open step of a session is over, and how it ends there
+// then: its run isn't there (nil), is another session's, or doesn't wait for it
+// any more. It is pure.
+func Stray(id string, run *flow.Run, st transcript.Step) (ev session.Aborts, over bool) {
+	if mutant("host.StrayKept") {
+		return ev, false
+	}
+	if run == nil || run.Session != id && ChildID(run.ID) != id {
+		return session.Aborts{By: byWorkflow, Why: "its run isn't one of this session", Attempt: st.Attempt, Cause: transcript.CauseCancel}, true
+	}
 	if run.Open != nil && run.Open.ID == st.Attempt && !run.Status.Ended() {
 		return ev, false
 	}
-	ev = session.Aborts{By: "workflow", Why: "its run goes on without it", Attempt: st.Attempt, Cause: transcript.CauseCancel}
+	ev = session.Aborts{By: byWorkflow, Why: "its run goes on without it", Attempt: st.Attempt, Cause: transcript.CauseCancel}
 	if run.Status.Ended() {
 		ev.Why = "its run has ended: " + string(run.Status)
 	}
@@ -64,15 +69,24 @@ func (x *Steps) Over(run *flow.Run) {
 		if l.View(func(s *session.State) { open = s.OpenSteps() }) != nil {
 			continue // it has ended
 		}
-		for _, st := range open {
-			if st.Run != run.ID {
-				continue
-			}
-			if ev, over := stray(run, st); over {
-				l.close(ev)
-			}
+		for _, ev := range Leftovers(id, run, open) {
+			l.close(ev)
 		}
 	}
+}
+
+// Leftovers is what ends, in a session that lives, the open steps of a run that
+// the run doesn't wait for any more. It is pure.
+func Leftovers(id string, run *flow.Run, open []transcript.Step) (out []session.Aborts) {
+	for _, st := range open {
+		if st.Run != run.ID || mutant("host.LeftoversGoOn") {
+			continue
+		}
+		if ev, over := Stray(id, run, st); over {
+			out = append(out, ev)
+		}
+	}
+	return out
 }
 
 // close ends an attempt that is over. One that has its answer settles with it.

@@ -221,6 +221,8 @@ func (c *conversation) event(verb, rest string) Event {
 			c.t.Fatal(err)
 		}
 		return Approves{Ask: id, Choice: transcript.Choice(choice), By: "user", Reason: reason}
+	case "close":
+		return Closes{}
 	case "abort":
 		if a != "" {
 			return Aborts{By: "workflow", Attempt: a, Cause: b}

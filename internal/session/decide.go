@@ -98,6 +98,8 @@ func (c *commit) first(ev Event) {
 		c.resumes(ev)
 	case Aborts:
 		c.aborts(ev)
+	case Closes:
+		c.leaves()
 	case Approves:
 		c.approves(ev)
 	case ModelDone:
@@ -192,6 +194,13 @@ func (c *commit) resumes(ev Resumes) {
 		return
 	}
 	c.add(&transcript.Resume{Run: c.Next.Run.ID, By: ev.By})
+}
+
+// leaves notes that the owner of a run leaves in order.
+func (c *commit) leaves() {
+	if s := c.Next; s.Run != nil && !s.Interrupted() && !mutant("LeavesUnsaid") && s.Why != transcript.OpenDeposit && s.Why != transcript.OpenCompact {
+		c.add(&transcript.Close{Run: s.Run.ID})
+	}
 }
 
 // deposit refuses what a session doesn't take that was opened only to leave

@@ -10,10 +10,11 @@ import (
 )
 
 // Due lists what should be running in this state. Nothing runs without a run,
-// nor in an interrupted one, nor under a deposit.
+// nor in an interrupted one, nor under a deposit or
+// an owner that has left.
 func Due(s *State, env Env) []Effect {
 	switch {
-	case s.Why == transcript.OpenDeposit:
+	case s.Why == transcript.OpenDeposit, s.left():
 		return nil
 	case s.Run == nil || s.Interrupted():
 		return s.dueAlone(env)

@@ -82,6 +82,11 @@ type Compacted struct {
 	Failed, Detail string
 }
 
+// Closes: the owner leaves the session in order. It is noted if a run goes on,
+// so that the resume behind it isn't taken for one after a crash. It is the last
+// event of an owner: nothing is due any more.
+type Closes struct{}
+
 // Tick: time passed.
 type Tick struct{}
 
@@ -93,6 +98,7 @@ func (Approves) event()    {}
 func (ModelDone) event()   {}
 func (ModelFailed) event() {}
 func (ToolDone) event()    {}
+func (Closes) event()      {}
 func (Tick) event()        {}
 func (Compacted) event()   {}
 

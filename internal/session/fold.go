@@ -166,83 +166,40 @@ func Apply(s *State, e transcript.Entry) {
 		return
 	}
 	s.check(e)
-	if e.IsNode() {
-		s.Leaf = e.ID
+	if !e.IsNode() {
+		s.applyRecord(e)
+		return
 	}
+	s.Leaf = e.ID
 	s.remember(e)
+	s.applyNode(e)
+}
+
+// applyNode folds a node of the branch.
+func (s *State) applyNode(e transcript.Entry) {
 	switch b := e.Body.(type) {
-	case *transcript.Open:
-		s.Epoch, s.Why = b.Segment, b.Why
-		s.forget()
-		s.leaveSteps(e.ID)
-		s.applyRepair(b)
-	case *transcript.Session:
-		s.Header, s.Model = *b, b.Model
-		s.activate(b.Preloaded)
-	case *transcript.Label:
-		s.Label = b.Text
-	case *transcript.Withdraw:
-		s.applyWithdraw(b)
-	case *transcript.Leaf:
-		s.Generation++
-		s.moved = s.requested
-	case *transcript.Arrive:
-		s.Seen[b.AID] = Arrived{e.ID, arrivalDigest(b)}
-		if b.Human {
-			s.Spoke = e.Time
-		}
-		if mutant("ShownAtArrival") {
-			s.show(e.ID, transcript.ArrivalMessages(b, s.Header.Mark)...)
-		}
-		s.enqueue(Arrival{e.ID, *b})
 	case *transcript.Facts:
 		s.applyFacts(e.ID, b)
 	case *transcript.Deliver:
 		s.applyDeliver(e, b)
 	case *transcript.Resume:
-		s.Run.Epoch, s.Run.Since = e.ID.Epoch, e.Time
-		s.Run.Resumes++
-		if mutant("AdoptedAskedAgain") && s.Turn == ModelStopped {
-			s.Turn = ModelsTurn
-		}
+		s.applyResume(e)
 	case *transcript.Request:
-		s.trying = b.For
-		if b.For == forCompaction && !s.triesFor(b.Compaction.Command) && !mutant("FailsCarriedOver") {
-			s.Fails, s.LastFail = 0, nil // those of something else
-		}
-		s.Req, s.Mem.Plan = e.ID, b.Compaction
-		if b.For == forCompaction {
-			return
-		}
-		s.InTurn = true
-		s.requested, s.moved, s.switched = true, false, false
-		s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
+		s.applyRequest(e.ID, b)
 	case *transcript.Answer:
 		s.applyAnswer(e.ID, b)
 	case *transcript.Fail:
-		s.Req = transcript.ID{}
-		s.Fails, s.LastFail = s.Fails+1, b
-		s.failed(b)
-		if s.Run != nil {
-			s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
-		}
+		s.applyFail(b)
 	case *transcript.Ask:
-		c := s.call(b.Call)
-		c.AskID, c.Ask = e.ID, b
+		s.applyAsk(e.ID, b)
 	case *transcript.Approval:
 		s.applyApproval(b)
 	case *transcript.Intent:
-		c := s.call(b.Call)
-		c.Intent, c.IntentID = b, e.ID
+		s.applyIntent(e.ID, b)
 	case *transcript.Result:
 		s.applyResult(e.ID, b)
 	case *transcript.Abort:
-		s.Run.Abort = &Stopping{e.ID, e.Time, b.Cause}
-		if mutant("AbortDrainsQueue") {
-			s.Queue = nil
-		}
-		s.Req = transcript.ID{}
-		s.dropCommands()
+		s.applyAbort(e, b)
 	case *transcript.Settled:
 		s.applySettled(e.ID, b)
 	case *transcript.ModelChange:
@@ -251,19 +208,6 @@ func Apply(s *State, e transcript.Entry) {
 		s.applyCompact(e.ID, b)
 	case *transcript.CompactFailed:
 		s.applyCompactFailed(b)
-	}
-}
-
-// applyRepair: a repair takes messages out of the queue that may have been
-// delivered in what is lost, and what the model sees may have changed.
-func (s *State) applyRepair(o *transcript.Open) {
-	r := o.Repair
-	if r == nil {
-		return
-	}
-	s.drop(r.Taken)
-	if len(r.Lost) > 0 || len(r.Gaps) > 0 || r.Header.Token == o.Segment {
-		s.moved = s.requested
 	}
 }
 
@@ -342,6 +286,32 @@ func (s *State) from(delivery transcript.ID, a Arrival) {
 	}
 }
 
+// applyResume: a resume counts towards crash_loop, unless the owner under whom
+// the run went on last has closed the session in order.
+func (s *State) applyResume(e transcript.Entry) {
+	if s.Closed != s.Run.Epoch || mutant("ClosingCounted") {
+		s.Run.Resumes++
+	}
+	s.Run.Epoch, s.Run.Since = e.ID.Epoch, e.Time
+	if mutant("AdoptedAskedAgain") && s.Turn == ModelStopped {
+		s.Turn = ModelsTurn
+	}
+}
+
+func (s *State) applyRequest(id transcript.ID, b *transcript.Request) {
+	s.trying = b.For
+	if b.For == forCompaction && !s.triesFor(b.Compaction.Command) && !mutant("FailsCarriedOver") {
+		s.Fails, s.LastFail = 0, nil // those of something else
+	}
+	s.Req, s.Mem.Plan = id, b.Compaction
+	if b.For == forCompaction {
+		return
+	}
+	s.InTurn = true
+	s.requested, s.moved, s.switched = true, false, false
+	s.Prefix, s.Sent = b.Prefix, Chain{Hex: b.SHA256, Items: b.Items, Bytes: b.Bytes}
+}
+
 func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	s.Req, s.Fails, s.LastFail = transcript.ID{}, 0, nil
 	s.tried()
@@ -380,6 +350,24 @@ func (s *State) applyAnswer(id transcript.ID, a *transcript.Answer) {
 	}
 	s.Turn, s.InTurn = ModelStopped, false
 	r.Answer, r.Plain = id, transcript.TextOf(a.Parts)
+}
+
+func (s *State) applyFail(b *transcript.Fail) {
+	s.Req = transcript.ID{}
+	s.Fails, s.LastFail = s.Fails+1, b
+	s.failed(b)
+	if s.Run != nil {
+		s.Run.Usage, s.Run.LastFail = s.Run.Usage.Add(b.Usage), b
+	}
+}
+
+func (s *State) applyAbort(e transcript.Entry, b *transcript.Abort) {
+	s.Run.Abort = &Stopping{e.ID, e.Time, b.Cause}
+	if mutant("AbortDrainsQueue") {
+		s.Queue = nil
+	}
+	s.Req = transcript.ID{}
+	s.dropCommands()
 }
 
 func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {

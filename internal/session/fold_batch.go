@@ -16,6 +16,16 @@ func (s *State) applyApproval(b *transcript.Approval) {
 	}
 }
 
+func (s *State) applyAsk(id transcript.ID, b *transcript.Ask) {
+	c := s.call(b.Call)
+	c.AskID, c.Ask = id, b
+}
+
+func (s *State) applyIntent(id transcript.ID, b *transcript.Intent) {
+	c := s.call(b.Call)
+	c.Intent, c.IntentID = b, id
+}
+
 func (s *State) applyResult(id transcript.ID, b *transcript.Result) {
 	c := s.call(b.Call)
 	if c.Result != nil {

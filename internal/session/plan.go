@@ -20,6 +20,8 @@ const (
 // cut anywhere is continued by it in the same way.
 func plan(s *State, env Env) []transcript.Body {
 	switch {
+	case s.left():
+		return nil
 	case s.Header.Session == "" || s.Why == transcript.OpenDeposit && !mutant("DepositStarts"):
 		return nil // a deposit starts nothing
 	case s.compacting():
@@ -82,14 +84,15 @@ func planStart(s *State, env Env) []transcript.Body {
 }
 
 // planInterrupted: a run of an earlier owner waits for a resume. An abort or a
-// person's message that came since closes it; a run that had been aborted
-// before its owner went settles as that.
+// person's message that came since closes it, and so does being a copy of a
+// workflow's step; a run that had been aborted before its owner went settles as
+// that.
 func planInterrupted(s *State, env Env) []transcript.Body {
-	if wish := planWish(s, env); wish != nil {
+	if wish := planWish(s, env); wish != nil && !s.copiedStep() {
 		return wish
 	}
 	spoken := s.waits(func(a Arrival) bool { return a.Human && a.ID.Epoch > s.Run.Epoch }) && !mutant("PersonLeavesInterrupted")
-	spoken = spoken || s.nextStep()
+	spoken = spoken || s.nextStep() || s.copiedStep()
 	abort := s.Run.Abort
 	if !spoken && (abort == nil || abort.ID.Epoch <= s.Run.Epoch) {
 		return nil
@@ -97,7 +100,7 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 	why := transcript.Interrupted
 	switch {
 	case s.answeredStep() && !mutant("AnsweredStepInterrupted"):
-		why = transcript.Done // what people have seen is the step's output
+		why = s.stopReply() // people have seen it, and there must be no second one
 	case abort != nil:
 		why = transcript.Aborted
 	}
@@ -107,7 +110,24 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 		}
 		return one(notRun(c, "the run was interrupted before this call started"))
 	}
+	if why == transcript.Interrupted && s.copiedStep() {
+		return one(s.settle(why, copyNote))
+	}
 	return one(s.settle(why, ""))
+}
+
+// copyNote says why a step doesn't go on in a copy.
+const copyNote = "the step of a workflow that was copied with the session goes on in the original alone"
+
+// stopReply says how a run settles whose model has stopped.
+func (s *State) stopReply() transcript.Reason {
+	switch s.stopped {
+	case llm.StopLength:
+		return transcript.Length
+	case llm.StopContent:
+		return transcript.ContentFilter
+	}
+	return transcript.Done
 }
 
 // planBatchEnded: every result of the batch says terminate.
@@ -126,10 +146,8 @@ func planStopped(s *State, env Env) []transcript.Body {
 	r := s.Run
 	free := s.Hold.Reason == "" || s.spoken() || mutant("HeldQueueJoinsStep")
 	switch {
-	case s.stopped == llm.StopLength:
-		return one(s.settle(transcript.Length, ""))
-	case s.stopped == llm.StopContent:
-		return one(s.settle(transcript.ContentFilter, ""))
+	case s.stopReply() != transcript.Done:
+		return one(s.settle(s.stopReply(), ""))
 	case free && s.waits(steer) && (!r.Step.Assistant() || s.personSteers()):
 		return one(&transcript.Deliver{Run: r.ID, Arrivals: s.pick(steer)})
 	case r.Step.Assistant() && !mutant("QueueJoinsAnsweredStep"):

@@ -25,6 +25,7 @@ import (
 //	flowtool                          the session has the tool workflow
 //	attempt ATTEMPT                   show what the branch has of it
 //	fork                              the session is copied, and an owner opens the copy
+//	forkat ENTRY                      the same, and the copy goes on behind an entry
 //	gap ENTRY AFTER RUN [ARRIVAL …]   a repair joins ENTRY, of the run, to AFTER; the deliveries of the arrivals are lost
 //	rewind ENTRY                      somebody goes back to an entry, and another owner opens the session
 //	checklists · messages             show the checklists; the newest commit's messages to the user with their deviations
@@ -60,7 +61,7 @@ func (c *conversation) protocolVerb(verb, rest string) (out string, known bool) 
 	case "steps":
 		w := strings.SplitN(rest, " ", 3)
 		return c.decide(Prompts{transcript.Step{Run: w[0], Attempt: w[1], Kind: transcript.StepPrompt, Completion: transcript.CompleteSubmit}, w[2]}), true
-	case "stepprompt", "answerstep", "remind", "goon", "submits", "attempt", "fork", "gap", "flowtool":
+	case "stepprompt", "answerstep", "remind", "goon", "submits", "attempt", "fork", "forkat", "gap", "flowtool":
 		return c.stepVerb(verb, rest), true
 	case "rewind":
 		return c.rewind(rest), true

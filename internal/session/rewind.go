@@ -134,7 +134,7 @@ func (r *Rewind) undo(entries []transcript.Entry, at map[transcript.ID]int) {
 				}
 			}
 		case *transcript.Intent:
-			started[b.Call] = !b.Safe || b.Tool == workflowTool // which may run again, and has effects
+			started[b.Call] = !b.Safe || b.Tool == ToolWorkflow // which may run again, and has effects
 		case *transcript.Result:
 			delete(started, b.Call)
 			r.result(b, calls[b.Call], files)

@@ -14,6 +14,7 @@ import (
 // old State is only good for being dropped. Clone makes an independent copy.
 type State struct {
 	Epoch  int // of the newest open entry
+	Closed int // of the newest close entry: this owner left in order while a run went on
 	Seq    int // of the newest entry
 	Why    transcript.OpenWhy
 	Header transcript.Session
@@ -112,7 +113,7 @@ type Run struct {
 	ID      transcript.ID // of the delivery that began it
 	Epoch   int           // of its newest delivery or resume; older than State.Epoch: interrupted
 	Since   time.Time     // when this epoch's part began; wall time counts from here
-	Resumes int           // since the last progress
+	Resumes int           // since the last progress, behind owners that were lost
 	Turns   int           // answers
 	Cut     int           // answers in a row that were cut in the middle of a call
 	Nudges  int
@@ -223,11 +224,15 @@ func (s *State) Status(now time.Time) Status {
 	return Answering
 }
 
-// Interrupted reports whether the run belongs to an earlier owner and nobody
-// has resumed it.
+// Interrupted reports whether the run belongs to an earlier owner, or to one
+// that has left, and nobody has resumed it.
 func (s *State) Interrupted() bool {
-	return s.Run != nil && s.Run.Epoch != s.Epoch && !mutant("ResumedAtOpen")
+	return s.Run != nil && (s.Run.Epoch != s.Epoch || s.left()) && !mutant("ResumedAtOpen")
 }
+
+// left reports whether the present owner has closed the session: nothing of it
+// goes on.
+func (s *State) left() bool { return s.Closed != 0 && s.Closed == s.Epoch && !mutant("LeftGoesOn") }
 
 // asked reports whether a model call of this epoch has no answer yet.
 func (s *State) asked() bool {

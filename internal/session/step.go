@@ -80,7 +80,7 @@ func (s *State) OpenSteps() []transcript.Step {
 			out = append(out, *st)
 		}
 	}
-	if s.Run != nil {
+	if s.Run != nil && !s.copiedStep() {
 		add(s.Run.Step)
 	}
 	for i := range s.Queue {
@@ -222,7 +222,7 @@ func (s *State) stepLost(r *Run) {
 // submitted notes what a workflow took as the output of an attempt that the
 // branch knows, whatever run the model did it in. The first one counts.
 func (s *State) submitted(tool string, b *transcript.Result) {
-	if b.Submitted == nil || tool != workflowTool || b.Outcome != transcript.OutcomeOK {
+	if b.Submitted == nil || tool != ToolWorkflow || b.Outcome != transcript.OutcomeOK {
 		return
 	}
 	if a, ok := s.steps.find(b.Submitted.Attempt); ok && !a.Assistant() && (a.Submitted == nil || mutant("SubmittedTwice")) && !mutant("SubmissionForgotten") {
@@ -241,9 +241,16 @@ func (s *State) applyWithdraw(b *transcript.Withdraw) {
 	}
 }
 
+// copiedStep reports whether the run is a step's of the session that this one is
+// a copy of. It can only be closed here: its workflow waits for the original.
+func (s *State) copiedStep() bool {
+	f := s.Header.Forked
+	return f != nil && s.Run != nil && s.Run.Step != nil && s.Run.ID.Seq <= f.Entry.Seq && !mutant("CopyGoesOn")
+}
+
 // leaveSteps: a copy of a session has nothing to do with the workflows of the
 // original. What waits for them, and what a person's words would go on with,
-// stays there.
+// stays there. A run that goes on is closed (copiedStep).
 func (s *State) leaveSteps(open transcript.ID) {
 	f := s.Header.Forked
 	if f == nil || open.Seq <= f.Entry.Seq {
@@ -259,6 +266,22 @@ func (s *State) leaveSteps(open transcript.ID) {
 	if s.Leaf.Seq <= f.Entry.Seq {
 		s.yields = nil
 	}
+}
+
+// dropNeedless: on the branch that the session is moved to, an attempt may go on
+// or have its output. A prompt of it that waits would bring a second one.
+func (s *State) dropNeedless() {
+	var ids []transcript.ID
+	for _, q := range s.Queue {
+		if q.Step == nil || mutant("NeedlessPromptKept") {
+			continue
+		}
+		a, ok := s.steps.find(q.Step.Attempt)
+		if ok && (a.State != StepSettled || a.Assistant() && a.Answered || a.Submitted != nil) {
+			ids = append(ids, q.ID)
+		}
+	}
+	s.drop(ids)
 }
 
 // stepOf is the step whose prompt is among waiting arrivals.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // reminder of a step that completes with an answer), absent (a reminder or
 // resume of an attempt that this branch doesn't have), answered (the attempt
 // has its answer, and must not show a second one), yielded (a reminder while
-// the attempt waits for a person).
+// the attempt waits for a person), denied (the output can't be submitted here).
 type Prompts struct {
 	transcript.Step
 	Text string
@@ -47,7 +48,11 @@ func (c *commit) prompts(ev Prompts) {
 		c.Reply = Reply{ID: a.First, Again: true}
 		return
 	}
-	if r := s.unwanted(&ev.Step, a); r != nil {
+	r := s.unwanted(&ev.Step, a)
+	if r == nil {
+		r = s.unsubmittable(&ev.Step, c.env)
+	}
+	if r != nil {
 		c.Reply.Err = r
 		return
 	}
@@ -82,6 +87,28 @@ func (s *State) unwanted(st *transcript.Step, a Attempt) *Refusal {
 		return &Refusal{"yielded", "attempt " + quote(st.Attempt) + " waits for a person's words"}
 	}
 	return nil
+}
+
+// RefusedDenied is the code of a prompt whose step could never be submitted.
+const RefusedDenied = "denied"
+
+// unsubmittable refuses a prompt for an output that nobody could submit, by the
+// rules in force. Where a person can be asked, the call itself asks.
+func (s *State) unsubmittable(st *transcript.Step, env Env) *Refusal {
+	if st.Completion != transcript.CompleteSubmit || mutant("DeniedStepPrompted") {
+		return nil
+	}
+	j := env.Permit(ToolWorkflow, json.RawMessage(`{"action":"submit","output":null}`))
+	why := "it is refused by " + j.Rule
+	switch {
+	case j.Do == Deny:
+	case j.Do == Ask && !env.Answerable && !(j.Once != "" && s.Granted[j.Once]):
+		why = nobody(&Call{}, j)
+	default:
+		return nil
+	}
+	return &Refusal{RefusedDenied, "the step hands in its output with the tool " + ToolWorkflow + ", and can't, so the model isn't asked: " + why +
+		". Allow that tool, and start the run again"}
 }
 
 // stepAID is the id of a step's prompt: ATTEMPT/KIND.N@GENERATION. N counts on
@@ -133,10 +160,10 @@ func (s *State) spoken() bool {
 	return s.waits(func(a Arrival) bool { return a.Human && (s.Hold.Reason == "" || a.ID.Seq > s.Hold.Seq) })
 }
 
-// answeredStep reports whether the run is a step's that has its answer, so
-// that all it needs is its settle.
+// answeredStep reports whether the run is a step's whose model has stopped, with
+// an answer or one that was cut, so that all it needs is its settle.
 func (s *State) answeredStep() bool {
-	return s.Run != nil && s.Run.Step != nil && s.Run.Abort == nil && s.Turn == ModelStopped && s.stopped == llm.StopEnd
+	return s.Run != nil && s.Run.Step != nil && s.Run.Abort == nil && s.Turn == ModelStopped && (s.stopped == llm.StopEnd || !mutant("CutStepInterrupted"))
 }
 
 // nextStep reports whether the run is a step's and another attempt's prompt
@@ -168,7 +195,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 		return nil
 	}
 	switch c.Name {
-	case workflowTool:
+	case ToolWorkflow:
 		if mutant("SubmitInAnswerStep") {
 			return nil
 		}

@@ -37,7 +37,11 @@ func (c *conversation) stepVerb(verb, rest string) string {
 	case "attempt":
 		return c.attempt(attempt)
 	case "fork":
-		return c.fork()
+		return c.fork(transcript.OpenStart)
+	case "forkat":
+		c.fork(transcript.OpenDeposit)
+		out, _ := c.protocolVerb("rewind", rest)
+		return out
 	case "gap":
 		return c.bridge(rest)
 	}
@@ -69,7 +73,7 @@ func (c *conversation) attempt(id string) string {
 const flowSchema = `{"type":"object","properties":{"action":{"type":"string"},"attempt":{"type":"string"},"output":{}},"required":["action"],"additionalProperties":false}`
 
 // fork makes the conversation that of a copy, as package disk does.
-func (c *conversation) fork() string {
+func (c *conversation) fork(why transcript.OpenWhy) string {
 	header := c.s.Header
 	header.Session, header.Forked = "s2", &transcript.Fork{Session: "s1", Entry: c.entries[len(c.entries)-1].ID}
 	for i := range c.entries {
@@ -77,7 +81,7 @@ func (c *conversation) fork() string {
 			c.entries[i].Body = &header
 		}
 	}
-	c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: transcript.OpenStart})
+	c.store(&transcript.Open{Segment: c.s.Epoch + 1, Why: why})
 	c.refold()
 	return c.decide(Wake{})
 }

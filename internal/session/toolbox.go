@@ -24,8 +24,8 @@ type toolRow struct {
 	lockPath bool
 }
 
-// workflowTool is the tool by which the model steers workflows.
-const workflowTool = "workflow"
+// ToolWorkflow is the tool by which the model steers workflows.
+const ToolWorkflow = "workflow"
 
 // toolTable is the fixed list of tools in its fixed order.
 func toolTable() []toolRow {
@@ -37,7 +37,7 @@ func toolTable() []toolRow {
 		{name: "todo"},
 		{name: "skill", safe: true},
 		{name: "message_user"},
-		{name: workflowTool, safe: true},
+		{name: ToolWorkflow, safe: true},
 	}
 }
 

@@ -174,6 +174,8 @@ func (w *world) ownerless() {
 		w.deposit()
 	case w.roll(0.06) && !w.disk.unfinished():
 		w.compactOnly()
+	case w.roll(0.06) && !w.disk.unfinished():
+		w.copies()
 	case w.roll(0.2):
 		w.change()
 	default:

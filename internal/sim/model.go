@@ -132,6 +132,9 @@ func (w *world) yield() *llm.Call {
 func (w *world) call() *llm.Call {
 	c := &llm.Call{ProviderID: fmt.Sprintf("p%d", w.rng.IntN(2)), Name: w.choose(w.odds.tools)}
 	path := fmt.Sprintf(`{"path":"f%d"}`, w.rng.IntN(2))
+	if r := w.actor.State.Run; r != nil && r.Step != nil && !r.Step.Assistant() && w.roll(0.2) {
+		c.Name = "workflow" // what such a step is for
+	}
 	switch c.Name {
 	case "read", "write", "edit":
 		c.Arguments = path

@@ -11,7 +11,7 @@ import (
 )
 
 // mutantSeeds is within how many histories each mutant must be found.
-const mutantSeeds = 400
+const mutantSeeds = 2000
 
 // mutants is the table of rules that can be switched off, and what the
 // switched-off rule does instead. Names with "agent." are of the actor, with
@@ -68,13 +68,17 @@ func mutants() []mutant.Rule {
 		{"MessageInAnswerStep", "message_user isn't refused there"},
 		{"StepTextBesideCalls", "text beside calls is taken for the step's answer"},
 		{"StepNudged", "a step is nudged"},
+		{"DeniedStepPrompted", "a step is prompted whose output can't be submitted"},
 		{"SubmittedTwice", "a second submission for an attempt is accepted"},
 		{"SubmissionForgotten", "an accepted submission isn't kept"},
 		{"ReplyLeavesStep", "a reply to a step's yield begins a run of its own"},
 		{"AttemptUnsaid", "a settle doesn't name its attempt"},
 		{"WorkflowAbortHolds", "a step that its workflow ended leaves a hold"},
 		{"AnsweredStepAborted", "an interrupted step that has its answer is aborted"},
+		{"CutStepInterrupted", "an interrupted step whose answer was cut is closed as interrupted, or aborted"},
 		{"AnsweredStepInterrupted", "an interrupted step that has its answer is closed as interrupted"},
+		{"NeedlessPromptKept", "a prompt waits for an attempt that goes on on the branch that was moved to"},
+		{"CopyGoesOn", "a step that was copied with its session goes on in the copy"},
 		// interruption and resume
 		{"ResumedAtOpen", "an interrupted run goes on by itself"},
 		{"PersonLeavesInterrupted", "a person's words don't close an interrupted run"},
@@ -83,6 +87,9 @@ func mutants() []mutant.Rule {
 		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
 		{"ProgressUncounted", "an answer is no progress"},
 		{"CrashLoopNever", "resumes without progress aren't counted"},
+		{"ClosingCounted", "a resume behind an owner that left in order counts as one behind a crash"},
+		{"LeavesUnsaid", "an owner that leaves in order doesn't say so"},
+		{"LeftGoesOn", "what is due goes on behind the end of its owner"},
 		{"TasksForgotten", "an opening forgets the task list"},
 		// model calls
 		{"NoRequestEntry", "the model is called without a request entry"},

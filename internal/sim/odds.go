@@ -78,7 +78,7 @@ func draw(w *world) odds {
 		o.failures = []choice{{1, "incomplete"}}
 	}
 	if w.roll(0.2) {
-		o.denied = "edit"
+		o.denied = []string{"edit", "edit", "workflow"}[w.rng.IntN(3)]
 	}
 	if w.roll(0.35) {
 		o.asked, o.once = []string{"bash", "read", "write", "write", "todo"}[w.rng.IntN(5)], w.roll(0.4)

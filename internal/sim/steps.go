@@ -55,10 +55,10 @@ func (w *world) flowTurn() {
 	})
 }
 
-// adopts: what was just opened may be a step that has its answer and no
-// settle. Somebody gets in between.
+// adopts: what was just opened may be a step that has its answer, whole or cut,
+// and no settle. Somebody gets in between.
 func (w *world) adopts() {
-	if s := w.actor.State; s.Interrupted() && s.Attempt(w.flow.step.Attempt).State == session.StepAnswered && w.roll(0.5) {
+	if s := w.actor.State; s.Interrupted() && s.Run.Step != nil && s.Turn == session.ModelStopped && w.roll(0.7) {
 		w.totals.Events["an answered step is found"]++
 		if w.roll(0.5) {
 			w.abort()
@@ -86,6 +86,12 @@ func (w *world) prompts(kind string, again bool) {
 	f := &w.flow
 	f.step.Kind = kind
 	w.step("workflow prompts %s (%s, %s)", f.step.Attempt, kind, f.step.Completion)
+	if w.odds.denied == "workflow" && f.step.Completion == transcript.CompleteSubmit {
+		w.told(w.handle(session.Prompts{Step: f.step, Text: w.words("do")}), session.RefusedDenied)
+		w.totals.Cases["a step that can't be submitted"]++
+		f.open = false
+		return
+	}
 	for _, r := range w.handle(session.Prompts{Step: f.step, Text: w.words("do")}) {
 		if r.Err != nil {
 			w.violated("step: a prompt of %s was refused: %w", f.step.Attempt, r.Err)

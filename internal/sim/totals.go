@@ -113,14 +113,14 @@ func expected() map[string]string {
 		"opens":  "start, wake, deposit, compact",
 		"settles": "done, yield, no_yield, length, content_filter, aborted, interrupted, error, incomplete, limit, crash_loop, " +
 			"context_irreducible",
-		"entries":   "withdraw, open, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, compact, compact_failed, intent, result, abort, settled",
+		"entries":   "withdraw, open, close, session, arrive, facts, deliver, resume, request, assistant, fail, ask, approval, compact, compact_failed, intent, result, abort, settled",
 		"delivered": "step, prompt, steer, answer, follow, next",
 		"events": "workflow, workflow ends a step, timer, upgrade, facts, deposit, resume, abort, conflict, repeated, sent again, close, long wait, shared write, " +
 			"approval, stale approval, relaxed, brought, late answer, late tool report, model answer, model failure, tool report",
-		"cases": "a person speaks in a step, refused in a step, submitted, step adopted, prompt withdrawn, answer taken, output taken, step begins beside a hold, hold kept by a step, step closes an interrupted one, reply to a step's yield, step prompt pinned, " +
+		"cases": "a step that can't be submitted, a step is copied, a copy goes on elsewhere, a person speaks in a step, refused in a step, submitted, step adopted, prompt withdrawn, answer taken, output taken, step begins beside a hold, hold kept by a step, step closes an interrupted one, reply to a step's yield, step prompt pinned, " +
 			"step settled: done, step settled: yield, step settled: aborted, step settled: interrupted, step settled: limit, step settled: error, step settled: crash_loop, step settled: length, skill activated, skill unchanged, skill too large, skills conflict in a batch, skills closed, open steps refused, " +
 			"open steps delivered, gated call, update told by a result, update of what is known, " +
-			"superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, deaf tool, cut call, " +
+			"superseded, early words, joined at a stop, nudge, asked again, adopted answer, more, resume, resume behind an orderly end, deaf tool, cut call, " +
 			"bad call, denied call, approved, refused by a person, granted before, yield beside calls, safe tool again, abort during tools, abort during the answer, " +
 			"abort of an interrupted run, waits at the end, facts session, facts date, facts agents, " +
 			"fail retry, fail incomplete, fail fatal, fail overflow, hold lifted: yield, hold lifted: aborted, hold lifted: error, " +

@@ -200,11 +200,27 @@ func (w *world) environment() session.Env {
 	return env
 }
 
-// close leaves the session to another owner.
+// close leaves the session to another owner, in order. A write that fails leaves
+// it as one that was lost.
 func (w *world) close() {
-	w.step("closed")
-	w.toolsDie()
-	w.actor, w.effects = nil, nil
+	w.guard(func() {
+		s := w.actor.State
+		goes := s.Run != nil && !s.Interrupted() && w.why != transcript.OpenDeposit && w.why != transcript.OpenCompact
+		if w.handle(session.Closes{}); w.actor == nil {
+			return
+		}
+		for _, e := range w.effects {
+			if goes && !e.cancelled {
+				w.violated("level: %s goes on behind the end of its owner", e.Key)
+			}
+		}
+		if goes {
+			w.see(audit.Seen{Kind: audit.Left})
+		}
+		w.step("closed")
+		w.toolsDie()
+		w.actor, w.effects = nil, nil
+	})
 }
 
 // stopped handles a failed write: the actor is gone, the process lives.

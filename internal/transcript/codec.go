@@ -79,6 +79,8 @@ func kinds(k Kind) (kindInfo, bool) {
 		return kindInfo{k, false, func() Body { return new(Label) }}, true
 	case "withdraw":
 		return kindInfo{k, false, func() Body { return new(Withdraw) }}, true
+	case "close":
+		return kindInfo{k, false, func() Body { return new(Close) }}, true
 	case "facts":
 		return kindInfo{k, true, func() Body { return new(Facts) }}, true
 	case "deliver":

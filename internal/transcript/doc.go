@@ -15,7 +15,7 @@
 // the first node of a branch that starts at the root. Two families:
 //
 //   - session records belong to the session on all branches and are folded
-//     in log order: open, session, arrive, withdraw, leaf, label;
+//     in log order: open, session, arrive, withdraw, leaf, label, close;
 //   - nodes have a parent and are folded along the path from the root to the
 //     leaf: facts, deliver, resume, request, assistant, fail, ask,
 //     approval, intent, result, abort, settled,

@@ -107,6 +107,9 @@ func (a *auditor) endBatch() {
 			a.turn = modelsTurn
 		}
 	}
+	if a.stop == "content_filter" { // there is nothing that it could answer
+		a.turn = modelStopped
+	}
 }
 
 // stopAt says since when the run is being stopped, if it is.

@@ -9,6 +9,7 @@ import (
 // model is what the log has said so far.
 type model struct {
 	epoch    int
+	closed   int // the newest owner that left in order with a run
 	why      string
 	leaf     string
 	aids     map[string]*entry
@@ -103,7 +104,7 @@ func (a *auditor) walk() {
 // place checks where the entry stands in the tree: this version has one branch.
 func (a *auditor) place(e *entry) {
 	switch e.Kind {
-	case "open", "session", "arrive", "label", "withdraw":
+	case "open", "session", "arrive", "label", "withdraw", "close":
 		if e.Parent != nil {
 			a.fail("log", e.ID, "a session record with a parent")
 		}
@@ -133,10 +134,15 @@ func (a *auditor) afterMore(i int, e *entry) {
 }
 
 func (a *auditor) entry(e *entry) {
+	if a.closed != 0 && a.closed == e.epoch {
+		a.fail("start", e.ID, "%s behind the end of its owner", e.Kind)
+	}
 	switch e.Kind {
 	case "open":
 		a.epoch, a.why = e.Raw.Segment, e.Raw.Why
 	case "session", "label":
+	case "close":
+		a.close(e)
 	case "withdraw":
 		a.withdraw(e)
 	case "arrive":

@@ -72,6 +72,7 @@ const (
 	Effect                       // a tool took effect: Call
 	StepAsked                    // a workflow's prompt was answered: Entry, AID is the attempt, Again
 	StepTaken                    // the workflow took an outcome: AID is the attempt, Text; of an answer Entry
+	Left                         // the owner left in order, and its run goes on
 	Reported                     // a tool's end was reported: Call, Text
 )
 

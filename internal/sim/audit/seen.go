@@ -69,6 +69,8 @@ func (a *auditor) checkSeen() {
 			a.acked(s)
 		case Decided:
 			a.decided(s)
+		case Left:
+			a.left(s)
 		case AbortTold:
 			a.abortTold(s)
 		case StepAsked:

@@ -92,6 +92,9 @@ func (a *auditor) stepArrives(e *entry) {
 	if m == nil || m.Attempt == "" || !e.Raw.Trusted || e.Raw.Human || e.Raw.Inject != "workflow_step" {
 		a.fail("step", e.ID, "a step's prompt that isn't one")
 	}
+	if !m.answers() && a.rec.Denied == "workflow" {
+		a.fail("step", e.ID, "a prompt for an output that a rule doesn't let the model submit")
+	}
 	if !strings.HasPrefix(e.Raw.AID, m.Attempt+"/"+m.Kind+".") || !strings.HasSuffix(e.Raw.AID, "@0") {
 		a.fail("step", e.ID, "the id %q is not that of its attempt", e.Raw.AID)
 	}
@@ -121,7 +124,7 @@ func (t *attempt) answered() bool {
 
 // answeredStep reports whether the run is a step's that only needs its settle.
 func (a *auditor) answeredStep() bool {
-	return a.run != nil && a.run.step != nil && a.turn == modelStopped && a.stop == "stop" && a.run.abort == nil
+	return a.run != nil && a.run.step != nil && a.turn == modelStopped && a.run.abort == nil
 }
 
 // nextStep: a prompt of another attempt came since a step's run was

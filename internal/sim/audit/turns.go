@@ -9,9 +9,31 @@ func (a *auditor) resume(e *entry) {
 	if a.run == nil || a.run.epoch == e.epoch {
 		a.fail("start", e.ID, "a resume, but no run is interrupted")
 	}
+	if a.closed == a.run.epoch {
+		a.stats.Cases["resume behind an orderly end"]++
+	} else {
+		a.run.resumes++
+	}
 	a.run.epoch, a.run.since = e.epoch, e.Time
-	a.run.resumes++
 	a.stats.Cases["resume"]++
+}
+
+// close: an owner leaves in order, while its run goes on.
+func (a *auditor) close(e *entry) {
+	if a.run == nil || a.run.epoch != e.epoch || a.run.id != e.Raw.Run {
+		a.fail("start", e.ID, "a close, but no run of its owner goes on")
+	}
+	a.closed = e.epoch
+}
+
+// left: an owner that left in order has said so.
+func (a *auditor) left(s *Seen) {
+	for _, e := range a.log {
+		if e.Kind == "close" && e.epoch == s.Token {
+			return
+		}
+	}
+	a.fail("start", "", "owner %d left its run in order, and its log doesn't say so", s.Token)
 }
 
 // asks checks that the model may be called now.
@@ -183,7 +205,7 @@ func (a *auditor) settled(e *entry) {
 	if a.open() > 0 {
 		a.fail("settle", e.ID, "while %d calls are open", a.open())
 	}
-	closed := b.Reason == "interrupted" || b.Reason == "aborted" && a.closing() || b.Reason == "done" && a.answeredStep() && a.closing()
+	closed := b.Reason == "interrupted" || b.Reason == "aborted" && a.closing() || (b.Reason == "done" || b.Reason == "length" || b.Reason == "content_filter") && a.answeredStep() && a.closing()
 	if a.run.step != nil && a.nextStep() && a.run.epoch != e.epoch {
 		a.stats.Cases["step closes an interrupted one"]++
 	}

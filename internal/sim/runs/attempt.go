@@ -3,6 +3,7 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	hosts "github.com/gamma-harness/gamma/internal/host"
@@ -18,10 +19,12 @@ type openAttempt struct {
 	token   int64
 	pilot   hosts.Pilot
 	callers hosts.Callers
-	wanted  int   // callers that wait
-	ask     *tell // what the newest caller is told
-	told    bool  // the run knows whether the step waits for the user,
-	waits   bool  // namely this
+	wanted  int             // callers that wait
+	ends    []*hosts.Caller // who asked for the step's end; nil: a person
+	ending  bool            // it is to end
+	ask     *tell           // what the newest caller is told
+	told    bool            // the run knows whether the step waits for the user,
+	waits   bool            // namely this
 
 	done bool
 	out  flow.StepOutcome
@@ -57,6 +60,32 @@ func (h *host) leave(attempt string, f *openAttempt, r *hosts.Caller) {
 	}
 }
 
+// end asks for the end of the step; nil: a person does.
+func (f *openAttempt) end(r *hosts.Caller, cause string) {
+	f.ends = append(f.ends, r)
+	f.callers.End(r, cause)
+}
+
+// now returns the step, and why it is to end. Only the caller that is the newest
+// one then, or a person, can have asked for that.
+func (f *openAttempt) now() (runner.Step, string) {
+	step, cause := f.callers.Now()
+	may := func(r *hosts.Caller) bool { return r == nil || f.callers.Newest(r) }
+	if cause != "" && !f.ending && !slices.ContainsFunc(f.ends, may) {
+		f.o.w.fail("attempt %s is ended by a caller that isn't the newest one", step.Attempt)
+	}
+	f.ending = cause != ""
+	return step, cause
+}
+
+// checkWait checks that nobody waits for a run that is interrupted.
+func (f *openAttempt) checkWait(w *world, attempt string, act hosts.Act) {
+	s := f.o.actor.State
+	if act.Do == hosts.Wait && s.Interrupted() && s.Run.Step != nil && s.Run.Step.Attempt == attempt {
+		w.fail("attempt %s waits, and its run is interrupted", attempt)
+	}
+}
+
 var errLeft = errors.New("nobody waits for the step")
 
 // carryOut carries the attempt out.
@@ -74,8 +103,9 @@ func (f *openAttempt) carryOut(w *world, y pause) {
 			continue // the state is looked at between two events
 		}
 		seen := f.o.changes
-		step, cause := f.callers.Now()
+		step, cause := f.now()
 		act := f.pilot.Next(step, f.o.actor.State, cause, f.token)
+		f.checkWait(w, step.Attempt, act)
 		if act.Do != hosts.Stop && step.Completion == transcript.CompleteSubmit && !(f.told && act.Waits == f.waits) {
 			f.tells(act.Waits, y)
 		}
@@ -89,7 +119,7 @@ func (f *openAttempt) carryOut(w *world, y pause) {
 }
 
 func (f *openAttempt) cause() string {
-	_, cause := f.callers.Now()
+	_, cause := f.now()
 	return cause
 }
 
@@ -120,17 +150,24 @@ func (f *openAttempt) carry(w *world, act hosts.Act, y pause) bool {
 		for !l.done {
 			y("attempt.sends")
 		}
+		out, ended := flow.StepOutcome{}, false
+		if l.err == nil && l.reply.Err != nil {
+			out, ended = act.Ended(l.reply.Err)
+		}
 		switch {
 		case l.err != nil:
 			f.err = l.err
 			return true
 		case l.reply.Err == nil:
-		case act.Refused != nil:
-			f.out = *act.Refused
+		case ended:
+			f.out = out
 			return true
 		case act.Do == hosts.Say:
 			f.err = l.reply.Err
 			w.count("refused: " + l.reply.Err.Code)
+			if l.reply.Err.Code == "answered" {
+				w.fail("an attempt that has its answer was to be asked again: %v", l.reply.Err)
+			}
 			return true
 		}
 	}

@@ -49,6 +49,9 @@ func (h *host) work(w *world, yield pause) {
 		w.logf("%s claims %s, token %d", h.name, run, token)
 		yield("claim.taken")
 		k.carry(run, ev)
+		if w.db.rows[run].token != token {
+			k.leftOver(run)
+		}
 		w.db.release(run, token, h.clock(w))
 	}
 }
@@ -311,7 +314,7 @@ func (k *worker) await(e *flow.Effect, f *openAttempt, caller *hosts.Caller) (fl
 			}
 		}
 		if d := k.run.Open.Deadline; d > 0 && k.h.clock(k.w) >= d {
-			f.callers.End(caller, "timeout")
+			f.end(caller, "timeout")
 		}
 		var ok bool
 		if wish, ok = k.wishes(f, caller, wish); !ok {
@@ -356,9 +359,9 @@ func (k *worker) wishes(f *openAttempt, caller *hosts.Caller, wish *sig) (*sig, 
 		}
 		wish = &s
 		if cause == "escape" {
-			f.callers.End(nil, cause)
+			f.end(nil, cause)
 		}
-		f.callers.End(caller, cause)
+		f.end(caller, cause)
 	}
 	return wish, true
 }

@@ -116,9 +116,11 @@ func (o *owned) act(w *world) {
 		return
 	}
 	o.actor = &agent.Actor{State: state, Store: o, Effects: o, Publish: o.publish, Env: o.env}
-	if !o.handle(&letter{ev: session.Wake{}}) {
+	over, strays := o.strays(state)
+	if !o.handle(&letter{ev: session.Wake{Over: strays}}) {
 		return
 	}
+	o.closed(over)
 	if o.token == o.s.token {
 		o.host.live[o.s.id] = o
 	}

@@ -150,7 +150,7 @@ func (o *owned) tool(c *session.ToolCall) session.Output {
 	if f == nil || f.done {
 		return session.Output{Outcome: transcript.OutcomeError, Text: "no step waits for it"}
 	}
-	switch step, cause := f.callers.Now(); {
+	switch step, cause := f.now(); {
 	case step.Completion != transcript.CompleteSubmit || cause != "" || !strings.Contains(string(a.Output), "true"):
 		return session.Output{Outcome: transcript.OutcomeError, Text: "not accepted"}
 	}

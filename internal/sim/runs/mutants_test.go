@@ -59,6 +59,10 @@ func mutants() []mutant.Rule {
 		{"host.EndForgotten", "how a step was ended while it waited for the user isn't known to the next holder"},
 		{"host.RemindersUncounted", "reminders don't end"},
 		{"host.UnsettledTaken", "an attempt that hasn't settled is taken as it stands"},
+		{"host.StrayKept", "whoever opens a session goes on with a step that its run doesn't wait for"},
+		{"host.LeftoversGoOn", "what is left of a run that was lost goes on in a session that lives"},
+		{"host.LostCallerEnds", "a caller that has lost its claim ends the step"},
+		{"host.InterruptedLeft", "a step whose owner was lost isn't gone on with"},
 		{"host.AbortUntold", "a step is given up without its session being told"},
 	}
 }

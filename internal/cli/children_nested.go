@@ -35,15 +35,18 @@ func (c *children) madeFor(session string) string {
 	if session == "" {
 		return ""
 	}
+	home, err := c.proc.app.home()
+	if err != nil {
+		return ""
+	}
 	c.taken.Lock()
 	run, known := c.made[session]
 	c.taken.Unlock()
 	if known {
+		if there, err := home.Has(session); err != nil || !there {
+			return "" // it was removed, and isn't made again: nobody knows what it has shown
+		}
 		return run
-	}
-	home, err := c.proc.app.home()
-	if err != nil {
-		return ""
 	}
 	log, err := home.Tail(session, 1)
 	if err != nil {

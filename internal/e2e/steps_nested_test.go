@@ -118,6 +118,41 @@ func TestW40_AHostsSessionInUse(t *testing.T) {
 	}
 }
 
+// TestW40_AHostsSessionThatIsGone: a host that knew the session of a run that was
+// started in it doesn't make it again when it is gone.
+func TestW40_AHostsSessionThatIsGone(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script(nestedScript("60000"))
+	p.ok("run", "echo", "tea", "--detach")
+	cmd, _ := p.begin("host", "--json")
+	eventually(t, "the reply is asked for", func() bool { asked, _ := p.replies(); return asked == 4 })
+	die(cmd)
+	session := p.readSession().id
+	home, err := disk.OpenHome(p.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := home.Open(session, transcript.OpenDeposit, transcript.Owner{PID: os.Getpid(), Host: "here"}, "test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, end := p.begin("host", "--json")
+	defer end()
+	run, _ := p.nested()
+	eventually(t, "it is parked", func() bool { return p.statusOf(run) == "parked" })
+	p.lose(session)
+	_ = s.Close()
+	for n := 2; n < 4; n++ { // the host looks again before it takes another run
+		p.ok("run", "command-batch", "--detach")
+		eventually(t, "the host carries another run out", func() bool { return strings.Count(p.ok("runs", "list", "--json").stdout, `"completed"`) == n })
+	}
+	if status := p.statusOf(run); status != "parked" || exists(p.sessionDir(session)) {
+		t.Errorf("the run is %s", status)
+	}
+	p.run("runs", "show", run).has(t, 3, "is gone", "runs cancel "+run)
+}
+
 // TestW40_ANestedRunInGammaRun: gamma run carries out what the model of a step
 // starts in the session that it made for the step, behind its own run.
 func TestW40_ANestedRunInGammaRun(t *testing.T) {

@@ -3,18 +3,16 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/gamma-harness/gamma/internal/yamltext"
 )
 
 // scriptParser turns the YAML of one file into nodes and reports faults with
@@ -62,13 +60,6 @@ func (p *scriptParser) parse(data []byte) (root ast.Node, err error) {
 		return nil, p.fail(bytes.Count(good, []byte("\n"))+1, "", "the file is not UTF-8 text: save it as UTF-8")
 	}
 	p.lines = strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	// The parser is foreign code that panics on some inputs; a script that
-	// nobody can read must not end the process.
-	defer func() {
-		if r := recover(); r != nil {
-			root, err = nil, p.fail(0, "", "the YAML parser failed (%v): simplify the file", r)
-		}
-	}()
 	return p.document(string(data))
 }
 
@@ -85,19 +76,9 @@ func afterValid(data []byte) []byte {
 }
 
 func (p *scriptParser) document(text string) (ast.Node, error) {
-	tokens := lexer.Tokenize(text)
-	if line := tooDeep(tokens); line > 0 {
-		return nil, p.fail(line, "", "values are nested more than %d deep", maxDepth)
-	}
-	f, err := parser.Parse(tokens, 0)
-	if err != nil {
-		return nil, p.syntax(err)
-	}
-	var roots []ast.Node
-	for _, d := range f.Docs {
-		if d.Body != nil {
-			roots = append(roots, d.Body)
-		}
+	roots, fault := yamltext.Parse(text, maxDepth, 0)
+	if fault != nil {
+		return nil, p.misread(fault)
 	}
 	if len(roots) == 0 {
 		return nil, p.fail(0, "", "the file holds only comments: want version: %d and steps", ScriptVersion)
@@ -110,31 +91,8 @@ func (p *scriptParser) document(text string) (ast.Node, error) {
 	return roots[0], nil
 }
 
-// maxDepth bounds the nesting of values. The parser recurses, and its time
-// grows with the square of the depth.
+// maxDepth bounds the nesting of values.
 const maxDepth = 200
-
-// tooDeep returns the line at which values are nested too deeply, or 0.
-func tooDeep(tokens token.Tokens) int {
-	depth, run := 0, 0 // open brackets; openers in a row, as in "- - - x"
-	for _, t := range tokens {
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-			run++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
-			run++
-		default:
-			run = 0
-		}
-		if depth > maxDepth || run > maxDepth {
-			return t.Position.Line
-		}
-	}
-	return 0
-}
 
 type anchorFinder map[string]ast.Node
 
@@ -146,16 +104,19 @@ func (a anchorFinder) Visit(n ast.Node) ast.Visitor {
 	return a
 }
 
-func (p *scriptParser) syntax(err error) error {
-	var y yaml.Error
-	if !errors.As(err, &y) || y.GetToken() == nil {
-		return p.fail(0, "", "not valid YAML: %v", err)
-	}
-	line := y.GetToken().Position.Line
-	if line >= 1 && line <= len(p.lines) && strings.HasPrefix(strings.TrimLeft(p.lines[line-1], " "), "\t") {
+// misread makes the error for what the parser says. A script that nobody can
+// read must not end the process.
+func (p *scriptParser) misread(f *yamltext.Fault) error {
+	switch line := f.Line; {
+	case f.Kind == yamltext.Failed:
+		return p.fail(0, "", "the YAML parser failed (%s): simplify the file", f.Reason)
+	case f.Kind == yamltext.Deep:
+		return p.fail(line, "", "%s", f.Reason)
+	case line >= 1 && line <= len(p.lines) && strings.HasPrefix(strings.TrimLeft(p.lines[line-1], " "), "\t"):
 		return p.fail(line, "", "the line is indented with a tab: YAML wants spaces")
+	default:
+		return p.fail(line, "", "not valid YAML: %s", f.Reason)
 	}
-	return p.fail(line, "", "not valid YAML: %s", y.GetMessage())
 }
 
 func nodeLine(n ast.Node) int {

@@ -30,7 +30,7 @@ type Run struct {
 //	update          node, attempt, key, kind, data, estimate
 //	decision        node, attempt, decision, request, choices, until
 //	answer          decision, by; choice and its text, or the output of a checkpoint
-//	waiting         reason (delay, retry, paused), node, until
+//	waiting         reason (delay, retry, paused, user: the step waits for the user's words), node, until
 //	parked          reason (session, host, operator), message
 //	resumed         –
 //	notification    id, text
@@ -78,14 +78,53 @@ type RunChoice struct {
 //	waiting     3  for a person: a decision, a checkpoint, a pause
 //	parked      3  for the operator or the session; 130 if this process was interrupted
 //	queued      0  with --detach
-//	running     130 if this process was interrupted, else 1
+//	running     130 if this process was interrupted, else 3: another process carries it out, or nobody does
 type RunResult struct {
 	Type     string          `json:"type"` // result
 	Run      string          `json:"run"`
 	Workflow string          `json:"workflow,omitempty"`
 	Status   string          `json:"status"`
 	Reason   string          `json:"reason,omitempty"`
-	Message  string          `json:"message,omitempty"`
-	Output   json.RawMessage `json:"output"` // null unless completed
+	Waits    bool            `json:"waits,omitempty"`   // a step waits for the user's words
+	Message  string          `json:"message,omitempty"` // of a run that waits so: what it asks
+	Output   json.RawMessage `json:"output"`            // null unless completed
 	Error    *Error          `json:"error,omitempty"`
+}
+
+// RunInfo is a run in gamma runs list --json, one a line, and in the first line
+// of gamma runs export. Fields mean what they mean in Run, RunEvent and
+// RunResult.
+type RunInfo struct {
+	Run       string    `json:"run"`
+	Workflow  string    `json:"workflow"`
+	Title     string    `json:"title,omitempty"`
+	Status    string    `json:"status"`
+	Reason    string    `json:"reason,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Node      string    `json:"node,omitempty"` // whose step is open
+	Steps     int       `json:"steps"`          // that have begun
+	Session   string    `json:"session,omitempty"`
+	Workspace string    `json:"workspace"`
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
+	Until     time.Time `json:"until,omitzero"`    // the run waits until then
+	Behind    string    `json:"behind,omitempty"`  // of a queued run: the run that has its session
+	Live      bool      `json:"live"`              // a process carries it out
+	InUseBy   int       `json:"inUseBy,omitempty"` // its pid, if it is known
+	Waits     bool      `json:"waits,omitempty"`   // its step waits for the user's words
+}
+
+// RunChange is a line of gamma host --json: how a run stands from now on. Status
+// is the run's, or "error" with a message of what went wrong; without a run it
+// is about the host itself.
+type RunChange struct {
+	Run      string    `json:"run,omitempty"`
+	Workflow string    `json:"workflow,omitempty"`
+	Node     string    `json:"node,omitempty"` // whose step is open
+	Status   string    `json:"status"`
+	Reason   string    `json:"reason,omitempty"`
+	Waits    bool      `json:"waits,omitempty"`   // its step waits for the user's words
+	Message  string    `json:"message,omitempty"` // of a run that waits for a person: what it asks
+	Until    time.Time `json:"until,omitzero"`
+	Time     time.Time `json:"time"`
 }

@@ -1,14 +1,16 @@
-// Command gamma runs agent sessions. All that it does is in package cli; this
+// Command gamma runs agent sessions. All that it does is in package gamma; this
 // file only hands over the arguments and the exit code.
 package main
 
 import (
 	"os"
 
-	"github.com/gamma-harness/gamma/internal/cli"
+	"github.com/gamma-harness/gamma"
 )
 
 // version is stamped by the build: -ldflags "-X main.version=…".
 var version string
 
-func main() { os.Exit(cli.Main(os.Args[1:], version)) }
+func main() {
+	os.Exit(gamma.Main(os.Args[1:], gamma.Config{Name: "gamma", Version: version, Examples: true}))
+}

@@ -24,16 +24,20 @@ func DelayRetry() (*w.Definition, error) {
 	flaky := w.Shell("flaky",
 		func(c *w.Ctx) w.Command {
 			return w.Command{Command: "sh", Args: []string{"-c",
-				`echo try >> delay-retry.txt; n=$(wc -l < delay-retry.txt); echo "try $n"; test $((n % 3)) -eq 0`}}
+				`echo try >> .gamma-tries; n=$(wc -l < .gamma-tries); echo "try $n"; test "$n" -ge 3`}}
 		},
 		func(c *w.Ctx, r w.ShellResult) (string, error) { return r.Stdout, nil },
 		w.Backoff(5, 500*time.Millisecond),
 		w.StatusDetail("fails twice, then works"))
+	// A step of its own: flaky still has its tries if it is killed at the last one.
+	tidy := w.Shell("tidy",
+		func(*w.Ctx) w.Command { return w.Command{Command: "rm", Args: []string{"-f", ".gamma-tries"}} },
+		func(*w.Ctx, w.ShellResult) (bool, error) { return true, nil })
 	wait := w.Delay("wait", func(c *w.Ctx) time.Duration { return time.Duration(in.Of(c).Seconds) * time.Second })
 	done := w.Compute("done", func(c *w.Ctx) (string, error) { return "It worked at last, and then we waited.", nil })
 	flow, err := w.Define("delay-retry", in, flaky,
 		w.Description("Retry a flaky command with growing waits, then wait on a durable timer."),
-		w.Then(flaky, wait), w.Then(wait, done))
+		w.Then(flaky, tidy), w.Then(tidy, wait), w.Then(wait, done))
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,9 @@ func TestC11_EachExampleRuns(t *testing.T) {
 			if got := carry(t, def, dir, input); got != outputs[e.Name] {
 				t.Errorf("got %s, want %s", got, outputs[e.Name])
 			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+				t.Errorf("it left %v behind (%v)", left, err)
+			}
 		})
 	}
 }

@@ -16,6 +16,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,23 +31,27 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gamma-harness/gamma/internal/catalog"
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/proc"
 	"github.com/gamma-harness/gamma/internal/sandbox"
 )
 
 // app is what a command may use of the world.
 type app struct {
-	ctx     context.Context
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
-	env     func(string) string
-	cwd     string // "": it can't be read, for the reason cwdErr
-	cwdErr  error
-	version string
-	code    int    // exit code of a command that ended without an error
-	out     output // set by a command whose output goes through one
-	hurry   bool   // the user wants to leave: the output is flushed for a moment only
+	ctx       context.Context
+	stdin     io.Reader
+	stdout    io.Writer
+	stderr    io.Writer
+	env       func(string) string
+	cwd       string // "": it can't be read, for the reason cwdErr
+	cwdErr    error
+	version   string
+	name      string           // of the program; "": gamma
+	workflows *catalog.Catalog // that it can run
+	code      int              // exit code of a command that ended without an error
+	out       output           // set by a command whose output goes through one
+	hurry     bool             // the user wants to leave: the output is flushed for a moment only
 }
 
 // grammar is the command line.
@@ -73,14 +78,28 @@ type grammar struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// Main runs the command line and returns the exit code.
-func Main(args []string, version string) int {
+// Program is what a binary is made of.
+type Program struct {
+	Name      string // "": the executable's
+	Version   string
+	Workflows []catalog.Make
+	Examples  bool // can be run too
+}
+
+// Main runs the command line and returns the exit code. Workflows that can't be
+// used are named before anything else happens: exit code 2.
+func Main(args []string, p Program) int {
 	if len(args) > 0 && args[0] == sandbox.Entry {
 		return sandbox.Main(args[1:]) // this process becomes a confined command
 	}
 	stayLean(os.Getenv)
+	proc.TryFirst() // before any signal is caught
 	a := &app{ctx: context.Background(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		env: os.Getenv, version: version}
+		env: os.Getenv, version: p.Version, name: cmp.Or(p.Name, filepath.Base(program()))}
+	var err error
+	if a.workflows, err = catalog.New(p.Workflows, p.Examples); err != nil {
+		return a.fail(usageError{err})
+	}
 	a.cwd, a.cwdErr = os.Getwd()
 	return a.run(args)
 }
@@ -139,11 +158,7 @@ func (a *app) command(args []string) int {
 		return exited // --help
 	}
 	if err != nil {
-		if flag, _, ok := strings.Cut(err.Error(), ` but got "EOL"`); ok { // kong's word for the end of the line
-			flag, _, _ = strings.Cut(flag, ":")
-			err = fmt.Errorf("%s needs a value", flag)
-		}
-		fmt.Fprintf(a.stderr, "gamma: %v\nRun \"gamma help\" or \"gamma COMMAND --help\".\n", err)
+		fmt.Fprintln(a.stderr, a.worded(lines(wrongCall(err))))
 		return exitUsage
 	}
 	if err := k.Run(); err != nil {
@@ -154,7 +169,7 @@ func (a *app) command(args []string) int {
 
 // parser makes the command line's parser. exited gets the exit code of help.
 func (a *app) parser(exited *int) *kong.Kong {
-	parser, err := kong.New(&grammar{}, kong.Name("gamma"),
+	parser, err := kong.New(&grammar{}, kong.Name(cmp.Or(a.name, "gamma")),
 		kong.Description("Gamma runs agent sessions that survive crashes and sleep.\n\nExample:\n  gamma demo"),
 		kong.UsageOnError(), kong.Writers(a.stdout, a.stderr), kong.Exit(func(code int) { *exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Bind(a),
@@ -164,10 +179,11 @@ func (a *app) parser(exited *int) *kong.Kong {
 			{Key: "try", Title: "Try and test without a key:"},
 			{Key: "gamma", Title: "Gamma itself:"},
 		}),
-		kong.Vars{"version": "gamma " + Version(a.version)})
+		kong.Vars{"version": a.versionLine()})
 	if err != nil {
 		panic(err) // the grammar is a constant
 	}
+	a.rename(parser.Model.Node)
 	return parser
 }
 
@@ -192,7 +208,7 @@ func (a *app) fail(err error) int {
 	if a.out != nil {
 		a.out.problem(err)
 	} else {
-		fmt.Fprintln(a.stderr, problemText(err.Error()))
+		fmt.Fprintln(a.stderr, a.worded(problemText(err.Error())))
 	}
 	if a.code != 0 {
 		return a.code
@@ -268,7 +284,7 @@ Example:
 
 // Run prints the version.
 func (versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintln(a.stdout, "gamma", Version(a.version))
+	_, err := fmt.Fprintln(a.stdout, a.versionLine())
 	return err
 }
 

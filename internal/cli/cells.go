@@ -2,80 +2,79 @@ package cli
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/rivo/uniseg"
 )
 
-// cell is how many columns of a terminal a character takes: 2 for wide ones of
-// East Asia and pictures, 0 for marks that stand on the character before them.
-func cell(r rune) int {
-	switch {
-	case r < 0x300:
-		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
-		return 0
-	case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0x303e, r >= 0x3041 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
-		r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0xffe0 && r <= 0xffe6,
-		r >= 0x1f300 && r <= 0x1f64f, r >= 0x1f680 && r <= 0x1f9ff, r >= 0x20000 && r <= 0x3fffd:
-		return 2
+// cluster is what a terminal draws as one character: a letter with its marks, a
+// picture that is joined of several. rest is what follows it; columns is how
+// many of the terminal it takes. A control character counts as one: what comes
+// here has none but tabs and line breaks.
+func cluster(s string) (first, rest string, columns int) {
+	if s != "" && s[0] < 0x80 && (len(s) == 1 || s[1] < 0x80) { // it is all that most texts have
+		return s[:1], s[1:], 1
 	}
-	return 1
+	first, rest, columns, _ = uniseg.FirstGraphemeClusterInString(s, -1)
+	return first, rest, columns
 }
 
 // cells is how many columns a line takes.
 func cells(s string) int {
 	n := 0
-	for _, r := range s {
-		n += cell(r)
+	for s != "" {
+		var wide int
+		_, s, wide = cluster(s)
+		n += wide
 	}
 	return n
 }
 
+// headCells is where the first n columns of a line end.
+func headCells(line string, n int) int {
+	for rest := line; rest != ""; {
+		_, after, wide := cluster(rest)
+		if n -= wide; n < 0 {
+			return len(line) - len(rest)
+		}
+		rest = after
+	}
+	return len(line)
+}
+
 // cutCells cuts a line to n columns; "…" tells that something is missing.
 func cutCells(s string, n int) string {
-	if cells(s) <= n {
+	if headCells(s, n) == len(s) {
 		return s
-	}
-	at, wide := 0, 0
-	for i, r := range s {
-		if wide += cell(r); wide > n-1 {
-			break
-		}
-		at = i + len(string(r))
 	}
 	if n < 1 {
 		return ""
 	}
-	return s[:at] + "…"
+	return s[:headCells(s, n-1)] + "…"
 }
 
 // padCells fills a line with blanks to n columns.
 func padCells(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
 
-// wrapCells breaks a line at spaces so that each part has n columns at most; a
+// wrapCells breaks a line at spaces, or beside a wide character, so that each part has n columns at most; a
 // word that is longer is broken.
 func wrapCells(line string, n int) []string {
 	n = max(n, 2)
 	var out []string
-	for cells(line) > n {
-		at, blank, wide := 0, -1, 0
-		for i, r := range line {
-			if wide += cell(r); wide > n {
-				if r == ' ' {
-					blank = i
-				}
-				break
-			}
-			if at = i + len(string(r)); r == ' ' && strings.TrimSpace(line[:i]) != "" {
-				blank = i
-			}
+	for {
+		end := headCells(line, n)
+		if end == len(line) {
+			return append(out, line)
 		}
-		if blank > 0 {
-			out, line = append(out, line[:blank]), line[blank+1:]
-		} else {
-			out, line = append(out, line[:at]), line[at:]
+		at, wide := strings.LastIndexByte(line[:end+1], ' '), wideEnd(line, end)
+		switch {
+		case wide > max(at, 0):
+			out, line = append(out, line[:wide]), line[wide:]
+		case at > 0 && strings.TrimSpace(line[:at]) != "":
+			out, line = append(out, line[:at]), line[at+1:]
+		default:
+			out, line = append(out, line[:end]), line[end:]
 		}
 	}
-	return append(out, line)
 }
 
 // span is a piece of a line in one colour.

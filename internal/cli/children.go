@@ -67,7 +67,11 @@ func (c *children) carries(run string) (left func()) {
 		c.runs[run] = &child{}
 	}
 	c.runs[run].carried++
-	return func() { c.left(run) }
+	done := c.proc.steps.Coming(run) // words for a step may be there, so its model may submit as soon as its session lives
+	return func() {
+		done()
+		c.left(run)
+	}
 }
 
 func (c *children) left(run string) {

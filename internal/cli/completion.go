@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	_ "embed" // the scripts are files that shells can check
 	"fmt"
 	"os"
@@ -43,7 +44,7 @@ var completionFish string
 // Run prints the script.
 func (c completionCmd) Run(a *app) error {
 	text := map[string]string{"bash": completionBash, "zsh": completionZsh, "fish": completionFish}[c.Shell]
-	_, err := fmt.Fprint(a.stdout, text)
+	_, err := fmt.Fprint(a.stdout, strings.ReplaceAll(text, "gamma", cmp.Or(a.name, "gamma")))
 	return err
 }
 
@@ -219,12 +220,12 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 	case command == "gamma run" && v.Name == "resume", strings.HasPrefix(command, "gamma runs ") && v.Name == "run":
 		return a.runIDs()
 	case command == "gamma run" && v.Name == "workflow":
-		return workflowNames()
+		return a.workflowNames()
 	case command == "gamma demo" && v.Name == "story":
 		return candidatesOf(storyNames())
 	case command == "gamma run" && v.Name == "input-file":
 		return []candidate{{files, ""}}
-	case v.Name == "resume", v.Name == "fork", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
+	case v.Name == "resume", v.Name == "fork", command == "gamma run" && v.Name == "session", strings.HasPrefix(command, "gamma session ") && v.Name == "id", (command == "gamma inject" || command == "gamma approve") && v.Name == "session":
 		return a.sessionIDs()
 	case v.Name == "model":
 		return a.models()
@@ -245,7 +246,7 @@ func (a *app) values(node *kong.Node, v *kong.Value) []candidate {
 // commandOf is the command in words, such as "gamma session show".
 func commandOf(node *kong.Node) string {
 	if node.Parent == nil {
-		return node.Name
+		return "gamma" // whatever this program is called
 	}
 	return commandOf(node.Parent) + " " + node.Name
 }
@@ -286,14 +287,14 @@ func toolNames() []candidate {
 	return out
 }
 
-func workflowNames() []candidate {
+func (a *app) workflowNames() []candidate {
 	var out []candidate
-	for _, r := range runnables() {
+	for _, r := range a.workflows.All() {
 		about := ""
-		if d, err := r.make(); err == nil {
+		if d, err := r.Make(); err == nil {
 			about = d.Graph.Description
 		}
-		out = append(out, candidate{r.name, about})
+		out = append(out, candidate{r.Name, about})
 	}
 	return out
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // configCmd is gamma config.
@@ -353,7 +352,7 @@ func (s *settings) print() error {
 		r := [3]string{oneLine(printable(l.Key), 80), oneLine(printable(l.text()), 200), oneLine(printable(from), 200)}
 		rows = append(rows, r)
 		for n := range wide {
-			wide[n] = max(wide[n], min(utf8.RuneCountInString(r[n]), 44))
+			wide[n] = max(wide[n], min(cells(r[n]), 44))
 		}
 	}
 	for _, r := range rows {
@@ -367,9 +366,9 @@ func (s *settings) print() error {
 // row prints three columns of at least the widths a and b, or, if they don't
 // fit the terminal, the last one in a line of its own.
 func row(w io.Writer, width, a, b int, r [3]string) error {
-	line := fmt.Sprintf("%-*s  %-*s  %s", a, r[0], b, r[1], r[2])
-	if width > 0 && utf8.RuneCountInString(line) > width {
-		line = fmt.Sprintf("%-*s  %s\n    %s", a, r[0], r[1], r[2])
+	line := padCells(r[0], a) + "  " + padCells(r[1], b) + "  " + r[2]
+	if width > 0 && cells(line) > width {
+		line = padCells(r[0], a) + "  " + r[1] + "\n    " + r[2]
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

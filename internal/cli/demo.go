@@ -167,9 +167,10 @@ func program() string {
 	if err != nil {
 		return "gamma"
 	}
-	if found, err := exec.LookPath("gamma"); err == nil {
+	name := filepath.Base(own)
+	if found, err := exec.LookPath(name); err == nil {
 		if same, err := filepath.EvalSymlinks(found); err == nil && same == own {
-			return "gamma"
+			return name
 		}
 	}
 	return own

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -22,7 +23,7 @@ import (
 type execCmd struct {
 	Prompt       []string `arg:"" optional:"" help:"What to do. '-' reads it from standard input."`
 	JSON         bool     `name:"json" help:"Print one JSON object a line (schema gamma.exec.v1); the last one is the result, also of a run that fails. A wrong call prints none."`
-	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run. A unique beginning or end of the id will do; last: the newest of this folder."`
+	Resume       string   `placeholder:"ID" help:"Go on with this session; without a prompt, with its interrupted run (a workflow run: \"gamma run --resume\"). A unique beginning or end of the id will do; last: the newest of this folder."`
 	Fork         string   `placeholder:"ID" help:"Go on with a copy of this session, under an id of its own."`
 	Continue     bool     `help:"Go on with the newest session of this folder."`
 	Model        string   `short:"m" help:"PROVIDER/NAME (openai/gpt-5, openai-chat/llama3) or script:FILE. Default: the resumed session's own model, else GAMMA_MODEL, else model in config.yaml, else openai/gpt-5 if OPENAI_API_KEY or OPENAI_BASE_URL is set."`
@@ -103,6 +104,9 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	c.runs = newSessionRuns(a)
 	c.runs.out = out
 	l, err := c.open(a, out, prompt)
+	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
+		err = fmt.Errorf("%w; %s exec --resume %s --steer \"…\" says something to it", err, program(), locked.ID)
+	}
 	if err != nil {
 		return 0, errors.Join(err, c.runs.close())
 	}

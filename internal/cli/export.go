@@ -5,7 +5,7 @@ import (
 	_ "embed" // the page's template is an HTML file
 	"fmt"
 	"html/template"
-	"os"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +24,7 @@ var exportPage string
 type sessionExport struct {
 	ID     string `arg:"" help:"Session id, or a unique beginning of it."`
 	Format string `enum:"jsonl,html" default:"jsonl" help:"jsonl: the entries. html: one page for people, without scripts."`
-	Output string `short:"o" placeholder:"FILE" help:"Write to this file instead of standard output."`
+	Output string `short:"o" placeholder:"FILE" help:"Write to this file instead of standard output (-). A file that is there is replaced."`
 	HTML   string `name:"html" placeholder:"FILE" help:"Write a page for people to this file: --format html --output FILE."`
 }
 
@@ -58,34 +58,15 @@ func (c sessionExport) Run(a *app) (err error) {
 		return damage
 	}
 	price := a.price(home, log.Header.Model)
-	if c.Output != "" {
-		file, err := a.absolute(c.Output)
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		to := *a
-		to.stdout = f
-		if err := c.write(&to, log, price); err != nil {
-			f.Close()
-			return fmt.Errorf("export to %s: %w", file, err)
-		}
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("export to %s: %w", file, err)
-		}
-		return damage
-	}
-	if err := c.write(a, log, price); err != nil {
+	err = a.exportTo(c.Output, func(to io.Writer) error { return c.write(to, log, price) })
+	if err != nil {
 		return err
 	}
 	return damage
 }
 
-func (c sessionExport) write(a *app, log *disk.Log, price session.Price) error {
-	w := bufio.NewWriter(a.stdout)
+func (c sessionExport) write(to io.Writer, log *disk.Log, price session.Price) error {
+	w := bufio.NewWriter(to)
 	var err error
 	if c.Format == "html" {
 		err = writePage(w, log, price)

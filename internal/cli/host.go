@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // hostCmd is gamma host.
@@ -28,6 +30,8 @@ func (hostCmd) Help() string {
 
 Steps for a model that submit their output are carried out in sessions that the host makes, one a run. A step whose answer is for a user waits, parked, until its session is there. A host without a model parks the runs that need one: another host, or this one when it is started again, goes on with them.
 
+What waits for a person is printed with the command that answers, which other terminals give while the host goes on.
+
 Example:
   gamma run echo "What is a monad?" --detach
   gamma host`
@@ -41,7 +45,7 @@ func (c *hostCmd) Run(a *app) error {
 	catchPipe()
 	ctx, stop := signal.NotifyContext(a.ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := &hostPrinter{app: a, json: c.JSON}
+	p := &hostPrinter{app: a, json: c.JSON, waiting: map[string]bool{}}
 	res := newProcess(a)
 	kids, err := newChildren(res, c.sessionFlags, func(run string) output {
 		return quiet{tell: func(text string) { a.notice("run %s: %s", run, text) }}
@@ -53,14 +57,18 @@ func (c *hostCmd) Run(a *app) error {
 	if err := c.equipped(a); err != nil {
 		return err
 	}
-	res.observe, res.trouble, res.carries = p.changed, p.trouble, kids.carries
+	res.observe, res.trouble, res.carries, res.steps.Waits = p.changed, p.trouble, kids.carries, p.waits
 	runs, err := res.open(a.ctx)
 	if err != nil {
 		return err
 	}
 	p.db = runs.Store
 	fmt.Fprintln(a.stderr, "carrying out workflow runs; Ctrl-C parks them and ends")
-	return errors.Join(runs.Work(ctx, c.Parallel), res.close())
+	err = p.lostBefore()
+	if err == nil {
+		err = runs.Work(ctx, c.Parallel)
+	}
+	return errors.Join(err, res.close())
 }
 
 // equipped says at once if there is no model, since runs that need none are
@@ -85,63 +93,95 @@ func (c *hostCmd) equipped(a *app) error {
 
 // hostPrinter prints what becomes of runs.
 type hostPrinter struct {
-	app  *app
-	db   store.Store
-	mu   sync.Mutex
-	json bool
+	app     *app
+	db      store.Store
+	mu      sync.Mutex
+	json    bool
+	waiting map[string]bool // runs whose step waits for the user, as was told
 }
 
-// hostLine is a change in gamma host --json.
-type hostLine struct {
-	Run      string    `json:"run,omitempty"`
-	Workflow string    `json:"workflow,omitempty"`
-	Node     string    `json:"node,omitempty"` // the step that is open
-	Status   string    `json:"status"`
-	Reason   string    `json:"reason,omitempty"`
-	Message  string    `json:"message,omitempty"`
-	Until    time.Time `json:"until,omitzero"`
-	Time     time.Time `json:"time"`
-
-	next string // what a person can do, in lines
-}
-
+// changed tells how a run stands after a commit, if that is new.
 func (p *hostPrinter) changed(id string, before *flow.Run, c *flow.Commit) {
 	r := c.Next
 	if r.Status == before.Status && r.Reason == before.Reason {
 		return
 	}
-	l := hostLine{Run: id, Status: string(r.Status), Reason: r.Reason, Message: r.Message, Time: time.Now().UTC()}
+	defer p.lost(before, r)
+	p.mu.Lock()
+	told := p.waiting[id] && !p.json
+	p.mu.Unlock()
+	if told && yields(r) {
+		return // this host lets go of it, and people know what it waits for
+	}
+	p.standing(r, yields(r))
+}
+
+// waits tells that a step waits for the user's words, or no longer does.
+func (p *hostPrinter) waits(id, _ string, waiting bool) {
+	r, _, err := p.db.Load(p.app.ctx, id)
+	if err != nil || r.Open == nil {
+		return // it has ended, which is told
+	}
+	p.mu.Lock()
+	news := waiting != p.waiting[id]
+	p.waiting[id] = waiting
+	if !waiting {
+		delete(p.waiting, id)
+	}
+	p.mu.Unlock()
+	if news {
+		p.standing(r, waiting)
+	}
+}
+
+// standing tells how a run stands.
+func (p *hostPrinter) standing(r *flow.Run, waits bool) {
+	l := wire.RunChange{Run: r.ID, Status: string(r.Status), Reason: r.Reason, Message: r.Message, Waits: waits, Time: time.Now().UTC()}
 	if r.Wake > 0 {
 		l.Until = time.UnixMilli(r.Wake).UTC()
 	}
 	if r.Open != nil {
 		l.Node = r.Open.Node
 	}
-	if _, info, err := p.db.Load(p.app.ctx, id); err == nil { // without it the line says less
+	var next []string                                           // what a person can do
+	if _, info, err := p.db.Load(p.app.ctx, r.ID); err == nil { // without it the line says less
 		l.Workflow = info.Workflow
-		l.next = p.next(info, r)
+		switch {
+		case waits:
+			l.Message = p.app.question(r).question
+			next = []string{"Answer with:", "    " + answerWords(r.ID)}
+		case r.Status == flow.Waiting && r.Open != nil && r.Open.Decision != "":
+			l.Message, next = p.asked(info, r)
+		}
 	}
-	p.print(l)
+	p.print(l, next)
 }
 
-// next says how to answer what a run waits for; "" if it waits for nobody.
-func (p *hostPrinter) next(info store.Info, r *flow.Run) string {
-	if r.Status != flow.Waiting || r.Open == nil || r.Open.Decision == "" {
-		return ""
-	}
+// asked is what a run asks of a person: its title, and in lines the rest and
+// how to answer.
+func (p *hostPrinter) asked(info store.Info, r *flow.Run) (title string, lines []string) {
 	g, err := graphOfRun(p.app.ctx, p.db, info)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return strings.Join(answerHint(g, r), "\n")
+	d, err := p.db.Decision(p.app.ctx, r.Open.Decision)
+	if err != nil {
+		return "", answerHint(g, r)
+	}
+	q, err := questionOf(json.RawMessage(d.Request), choicesOf(g.Node(r.Open.Node)), time.Time{})
+	if err != nil {
+		return "", answerHint(g, r)
+	}
+	return q.title, append(q.plain()[1:], answerHint(g, r)...)
 }
 
 func (p *hostPrinter) trouble(id string, err error) {
-	p.print(hostLine{Run: id, Status: "error", Message: err.Error(), Time: time.Now().UTC()})
+	p.print(wire.RunChange{Run: id, Status: "error", Message: err.Error(), Time: time.Now().UTC()}, nil)
 }
 
-// print prints a line. A host goes on when nobody reads any more.
-func (p *hostPrinter) print(l hostLine) {
+// print prints a line, and for people those that follow it. A host goes on when
+// nobody reads any more.
+func (p *hostPrinter) print(l wire.RunChange, next []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.json {
@@ -149,15 +189,19 @@ func (p *hostPrinter) print(l hostLine) {
 		return
 	}
 	text := l.Status
-	if l.Reason != l.Status {
+	switch {
+	case l.Waits:
+		text = waitsUser
+	case l.Reason != l.Status:
 		text += detail(l.Reason)
 	}
 	if l.Node != "" {
 		text += " · step " + l.Node
 	}
 	text += untilText(l.Until)
-	if l.Message != "" {
-		text += ": " + oneLine(l.Message, 300)
+	message, rest, _ := strings.Cut(strings.TrimSpace(lines(l.Message)), "\n")
+	if message != "" {
+		text += ": " + oneLine(message, 300)
 	}
 	if l.Workflow != "" {
 		text = l.Workflow + "  " + text
@@ -167,7 +211,10 @@ func (p *hostPrinter) print(l hostLine) {
 	}
 	width := widthOf(p.app.stdout)
 	fmt.Fprintln(p.app.stdout, fit(single(text), width))
-	if l.next != "" {
-		fmt.Fprintln(p.app.stdout, fit(printable(l.next), width))
+	if rest != "" {
+		fmt.Fprintln(p.app.stdout, barred(rest, width))
+	}
+	for _, line := range next {
+		fmt.Fprintln(p.app.stdout, fit(printable(line), width))
 	}
 }

@@ -66,7 +66,7 @@ func (c *injectCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done, how, err := a.deliver(home, id, in, arrival)
+	done, err := a.deliver(home, id, arrival, func(ctx context.Context, c *owner.Client) (wire.Accepted, error) { return c.Inject(ctx, in) })
 	if err != nil {
 		return err
 	}
@@ -77,20 +77,25 @@ func (c *injectCmd) Run(a *app) error {
 	if done.Again {
 		again = ", as before"
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s %s: entry %s%s\n", c.Kind, how, done.Entry, again)
+	_, err = fmt.Fprintf(a.stdout, "%s %s: entry %s%s\n", c.Kind, howTold(done), done.Entry, again)
 	return err
 }
 
-// deliver hands the injection to the session's owner, or deposits it when
-// there is none. An owner that comes or goes in between is met by a second try.
-func (a *app) deliver(home *disk.Home, id string, in wire.Injection, arrival transcript.Arrive) (wire.Accepted, string, error) {
+// howTold says where words have gone.
+func howTold(done wire.Accepted) string {
+	if done.Live {
+		return "told to the running session"
+	}
+	return "waits for the session to go on"
+}
+
+// deliver hands what arrives to the session's owner, or deposits it when there
+// is none. An owner that comes or goes in between is met by a second try.
+func (a *app) deliver(home *disk.Home, id string, arrival transcript.Arrive, tell func(context.Context, *owner.Client) (wire.Accepted, error)) (wire.Accepted, error) {
 	for try := 0; ; try++ {
-		out, err := toOwner(a.ctx, home.Dir(), id, func(ctx context.Context, c *owner.Client) (wire.Accepted, error) { return c.Inject(ctx, in) })
-		if err == nil {
-			return out, "told to the running session", nil
-		}
+		out, err := toOwner(a.ctx, home.Dir(), id, tell)
 		if !errors.Is(err, owner.ErrNotLive) {
-			return wire.Accepted{}, "", err
+			return out, err
 		}
 		out, err = a.deposit(home, id, arrival)
 		var locked *disk.LockedError
@@ -98,7 +103,7 @@ func (a *app) deliver(home *disk.Home, id string, in wire.Injection, arrival tra
 			time.Sleep(100 * time.Millisecond) // the owner is starting or leaving
 			continue
 		}
-		return out, "waits for the session to go on", err
+		return out, err
 	}
 }
 

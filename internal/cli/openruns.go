@@ -12,15 +12,8 @@ import (
 // belong to or that was made for their steps. A list of sessions goes on
 // without a database that can't be read; gamma runs list tells why.
 func (a *app) unendedRuns() map[string][]store.Info {
-	dir, err := a.homeDir()
-	if err != nil {
-		return nil
-	}
-	if _, err := os.Stat(filepath.Join(dir, "gamma.db")); err != nil {
-		return nil // and none is made
-	}
 	out := map[string][]store.Info{}
-	err = a.readRuns(func(h *host.Runs) error {
+	err := a.ifRuns(func(h *host.Runs) error {
 		all, err := h.Store.Runs(a.ctx, 0)
 		for _, i := range all {
 			if i.Status.Ended() {
@@ -39,6 +32,18 @@ func (a *app) unendedRuns() map[string][]store.Info {
 		return nil
 	}
 	return out
+}
+
+// ifRuns opens the database for reading if there is one; none is made.
+func (a *app) ifRuns(f func(*host.Runs) error) error {
+	dir, err := a.homeDir()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "gamma.db")); err != nil {
+		return err
+	}
+	return a.readRuns(f)
 }
 
 // withRun adds to how a session stands that a workflow run of it is open.

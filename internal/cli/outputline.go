@@ -25,15 +25,14 @@ func argLine(raw json.RawMessage, width int) string {
 	return firstLine(string(raw), width-1)
 }
 
-// oneLine joins the lines of a text and cuts it to n runes.
+// oneLine joins the lines of a text and cuts it to n columns.
 func oneLine(s string, n int) string { return firstLine(strings.Join(strings.Fields(s), " "), n) }
 
-// firstLine cuts text to its first line and n runes.
+// firstLine cuts text to its first line and n columns.
 func firstLine(s string, n int) string {
 	s, rest, more := strings.Cut(strings.TrimSpace(s), "\n")
-	r := []rune(s)
-	if len(r) > n {
-		return string(r[:n]) + "…"
+	if end := headCells(s, n); end < len(s) {
+		return s[:end] + "…"
 	}
 	if more && strings.TrimSpace(rest) != "" {
 		return s + " …"

@@ -27,7 +27,7 @@ func (p *printer) say(format string, args ...any) {
 
 // notice prints a line on standard error.
 func (a *app) notice(format string, args ...any) {
-	fmt.Fprintln(a.stderr, "gamma: "+single(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.stderr, a.worded("gamma: "+single(fmt.Sprintf(format, args...))))
 }
 
 // printJSON prints one JSON value.
@@ -95,7 +95,7 @@ func fit(text string, width int) string {
 			out = append(out, line)
 			continue
 		}
-		for i, l := range wrapLine(line, width-len([]rune(bar))) {
+		for i, l := range wrapLine(line, width-cells(bar)) {
 			if i > 0 {
 				l = bar + l
 			}
@@ -105,9 +105,18 @@ func fit(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// barred puts a bar before each line of a text.
+// barred puts a bar before each line of a text. On a terminal no line is wider
+// than it: the rest of one that the terminal breaks would stand without a bar.
 func barred(text string, width int) string {
-	return bar + strings.ReplaceAll(wrap(lines(text), width-len([]rune(bar))), "\n", "\n"+bar)
+	out := strings.Split(lines(text), "\n")
+	if width >= 20 {
+		var fits []string
+		for _, l := range out {
+			fits = append(fits, wrapCells(strings.ReplaceAll(l, "\t", "    "), width-cells(bar))...)
+		}
+		out = fits
+	}
+	return bar + strings.Join(out, "\n"+bar)
 }
 
 // lines is foreign text that keeps its lines; all kinds of line breaks are

@@ -123,7 +123,7 @@ func (r *process) close() error {
 func (r *process) admit(l *live, started func(run string)) error {
 	l.here = host.NewLive(l.disk.ID, int64(l.state.Epoch))
 	t := l.tools.workflow
-	t.Here, t.Steps, t.Workspace, t.Runs, t.Offers, t.Started = l.here, r.steps, l.workspace, r.open, offers, started
+	t.Here, t.Steps, t.Workspace, t.Runs, t.Offers, t.Started = l.here, r.steps, l.workspace, r.open, r.app.offers, started
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runs != nil {
@@ -158,14 +158,14 @@ func (r *process) dismiss(here *host.Live) {
 }
 
 // offers lists what a model can start.
-func offers() ([]host.Offer, error) {
+func (a *app) offers() ([]host.Offer, error) {
 	var out []host.Offer
-	for _, r := range runnables() {
-		d, err := r.make()
+	for _, r := range a.workflows.All() {
+		d, err := r.Make()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, host.Offer{Name: r.name, Source: r.source, Definition: d})
+		out = append(out, host.Offer{Name: r.Name, Source: r.Source, Definition: d})
 	}
 	return out, nil
 }

@@ -4,23 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/disk"
+	"github.com/gamma-harness/gamma/internal/store"
 )
 
 // sessionRm is gamma session rm.
 type sessionRm struct {
 	ID     []string `arg:"" optional:"" help:"Session ids, or unique beginnings of them."`
 	Older  string   `placeholder:"DUR" help:"Remove all sessions that nothing was written to for this long: 30d, 2w, 12h."`
+	Force  bool     `help:"Also remove sessions that open workflow runs need. The runs stay open; what becomes of them is told."`
 	DryRun bool     `help:"Only say what would be removed."`
 }
 
 // Help is the long help.
 func (sessionRm) Help() string {
-	return `Removes sessions with everything in their directories. One that is in use is left alone. --older leaves damaged sessions alone, too: name them to remove them.
+	return `Removes sessions with everything in their directories. One that is in use is left alone, and one that an open workflow run needs: end the run first ("gamma runs cancel"). If one of several that are named can't go for that reason, none does. --older leaves damaged sessions alone, too: name them to remove them.
 
 Examples:
   gamma session rm 0192f3
@@ -36,11 +39,16 @@ func (c sessionRm) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	guard, err := a.guardRuns(home, c.Force)
+	if err != nil {
+		return err
+	}
+	defer guard.close()
 	var ids []string
 	if c.Older != "" {
 		ids, err = c.old(a, home)
 	} else {
-		ids, err = c.named(a, home)
+		ids, err = c.unneeded(a, home, guard)
 	}
 	if err != nil {
 		return err
@@ -48,17 +56,16 @@ func (c sessionRm) Run(a *app) error {
 	var errs []error
 	var freed int64
 	for _, id := range ids {
-		n, err := home.Remove(id, os.Getpid(), time.Now(), c.DryRun)
+		n, err := c.remove(a, home, guard, id)
+		if needed := (*neededError)(nil); errors.As(err, &needed) && c.Older != "" {
+			a.notice("session %s is left alone, since an open workflow run needs it: %s", id, runNamed(needed.runs[0]))
+			continue
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		freed += n
-		verb := "removed"
-		if c.DryRun {
-			verb = "would remove"
-		}
-		fmt.Fprintf(a.stdout, "%s %s, %s\n", verb, id, size(n))
 	}
 	if !c.DryRun {
 		n, err := home.EmptyTrash()
@@ -73,6 +80,53 @@ func (c sessionRm) Run(a *app) error {
 	return errors.Join(errs...)
 }
 
+// remove removes a session. Whether a run needs it is looked at once more while
+// nobody can start one in it.
+func (c sessionRm) remove(a *app, home *disk.Home, guard *runGuard, id string) (int64, error) {
+	var lost []store.Info
+	n, err := home.RemoveIf(id, os.Getpid(), time.Now(), c.DryRun, func() (err error) {
+		if c.Force {
+			lost, err = guard.needs(id)
+			return err
+		}
+		return guard.check(id)
+	})
+	if err != nil {
+		return 0, err
+	}
+	verb := "removed"
+	if c.DryRun {
+		verb = "would remove"
+	}
+	fmt.Fprintf(a.stdout, "%s %s, %s\n", verb, id, size(n))
+	for _, i := range lost {
+		if !c.DryRun {
+			a.notice("%s", without(id, i))
+		}
+	}
+	return n, nil
+}
+
+// unneeded finds the sessions that are named. If a run needs one of them, none
+// is removed.
+func (c sessionRm) unneeded(a *app, home *disk.Home, guard *runGuard) ([]string, error) {
+	ids, err := c.named(a, home)
+	if err != nil || c.Force {
+		return ids, err
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, guard.check(id))
+	}
+	if err := errors.Join(errs...); err != nil {
+		if len(ids) > 1 {
+			err = fmt.Errorf("%w\n  Nothing was removed", err)
+		}
+		return nil, err
+	}
+	return ids, nil
+}
+
 func (c sessionRm) named(a *app, home *disk.Home) ([]string, error) {
 	var ids []string
 	for _, prefix := range c.ID {
@@ -80,7 +134,9 @@ func (c sessionRm) named(a *app, home *disk.Home) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
 	return ids, nil
 }

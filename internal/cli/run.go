@@ -2,12 +2,9 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -32,7 +29,7 @@ type runCmd struct {
 	Input     *string  `placeholder:"JSON" help:"The input."`
 	InputFile string   `name:"input-file" placeholder:"FILE" help:"A file with the input, as JSON."`
 	Detach    bool     `help:"Only queue the run and print its id on standard output; gamma host, or gamma run --resume ID, carries it out."`
-	Resume    string   `placeholder:"ID" help:"Go on with a run: after a kill, an interruption or a pause. A unique beginning or end of the id will do; last: the newest."`
+	Resume    string   `placeholder:"ID" help:"Go on with a run, here: after a kill, an interruption, a pause or an answer (\"gamma runs resume\" leaves that to a host, \"gamma exec --resume\" is for a session). A unique beginning or end of the id will do; last: the newest."`
 	List      bool     `help:"List what can be run."`
 	JSON      bool     `name:"json" help:"Print one JSON object a line; the last one is the result. With --list: one object a workflow, with its input schema."`
 	Session   string   `placeholder:"ID" help:"The session that the run belongs to: agent steps are carried out there. Default: a new one, if the workflow needs one. A unique beginning or end of the id will do; last: the newest of this folder."`
@@ -121,6 +118,11 @@ type flowing struct {
 	ctx     context.Context // of drive
 	stop    context.CancelFunc
 
+	heard    string   // the other run whose path was printed last
+	coming   []func() // end the announcements of runs
+	carrier  string   // who carries the run out that is only read here; "": nobody
+	answered bool     // the words that the open step waits for are there
+
 	waits   atomic.Bool            // a step waits for the user, who can't speak here
 	askedIn atomic.Pointer[string] // in this session
 	reading sync.Mutex             // held while a line of the terminal is awaited
@@ -131,6 +133,9 @@ type flowing struct {
 
 // leave ends the run's session, if it lives here, and closes the database.
 func (r *flowing) leave() {
+	for _, done := range r.coming {
+		done()
+	}
 	if r.session != nil {
 		r.session.leave()
 	}
@@ -139,8 +144,21 @@ func (r *flowing) leave() {
 	}
 }
 
-// enter brings the run's session to life; of "" a new one.
+// enter brings the run's session to life; of "" a new one. Words for a step that
+// waits for them may be there, so its model may submit before its run is
+// claimed: that run is announced.
 func (r *flowing) enter(id string) (err error) {
+	if id != "" {
+		open, err := r.db.Select(r.app.ctx, store.Which{Session: id, Open: true})
+		if err != nil {
+			return err
+		}
+		for _, i := range open {
+			if i.Waits {
+				r.coming = append(r.coming, r.proc.steps.Coming(i.ID))
+			}
+		}
+	}
 	r.session, err = r.proc.bringUp(r.app, r.flags.exec(id), &sessionLines{p: r.out}, r.begun)
 	return err
 }
@@ -172,12 +190,13 @@ func (r *flowing) broken(ended bool) error {
 func (r *flowing) prepare(c *runCmd) error {
 	ctx := r.app.ctx
 	if c.Resume != "" {
-		id, err := findRun(ctx, r.db, c.Resume)
+		id, err := r.app.findRun(r.db, c.Resume)
 		if err != nil {
 			return err
 		}
 		r.id = id
-		if _, info, err := r.db.Load(ctx, id); err == nil && info.Session != "" && !info.Status.Ended() {
+		run, info, err := r.db.Load(ctx, id)
+		if err == nil && info.Session != "" && !info.Status.Ended() && !r.app.lostSession(run) {
 			if err := r.enter(info.Session); err != nil {
 				return err
 			}
@@ -229,7 +248,7 @@ func graphOfRun(ctx context.Context, db store.Store, info store.Info) (*workflow
 }
 
 func (r *flowing) start(c *runCmd) error {
-	def, source, err := findWorkflow(c.Workflow)
+	def, source, err := r.app.findWorkflow(c.Workflow)
 	if err != nil {
 		return err
 	}
@@ -257,7 +276,7 @@ func (r *flowing) start(c *runCmd) error {
 	r.id, err = r.host.Start(r.app.ctx, req)
 	var bad *host.InputError
 	if errors.As(err, &bad) {
-		return usageError{fmt.Errorf("%w\n%s run --list --json shows the schema", err, program())}
+		return usageError{inputHelp(bad, input, def.Graph)}
 	}
 	if errors.Is(err, host.ErrNoSteps) {
 		return usageError{err}
@@ -310,62 +329,6 @@ func (r *flowing) talks(g *workflow.Graph) bool {
 		}
 	}
 	return slices.Contains(g.Calls, "present")
-}
-
-// input is the run's input as JSON.
-func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) {
-	given := 0
-	for _, is := range []bool{len(c.Task) > 0, c.Input != nil, c.InputFile != ""} {
-		if is {
-			given++
-		}
-	}
-	if given > 1 {
-		return nil, usagef("give one of: a task in words, --input, --input-file")
-	}
-	var raw []byte
-	from := "--input"
-	switch {
-	case len(c.Task) > 0:
-		task := strings.Join(c.Task, " ")
-		if task == "-" {
-			b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt))
-			if err != nil {
-				return nil, fmt.Errorf("task from standard input: %w", err)
-			}
-			task = string(b)
-		}
-		return json.Marshal(map[string]string{"task": strings.ToValidUTF8(task, "\uFFFD")})
-	case c.InputFile != "":
-		b, err := readRegular(inFolder(a.cwd, c.InputFile), maxPrompt)
-		if err != nil {
-			return nil, usagef("--input-file: %v", err)
-		}
-		raw, from = b, c.InputFile
-	case c.Input == nil:
-		return emptyInput(def), nil
-	default:
-		raw = []byte(*c.Input)
-	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return nil, usagef("%s: it is empty, which is no JSON", from)
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, usagef("%s: it is no JSON: %v", from, err)
-	}
-	return raw, nil
-}
-
-// emptyInput is the input of a run that is given none.
-func emptyInput(def *workflow.Definition) workflow.JSON {
-	var s struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(def.Graph.Input, &s) == nil && s.Type == "object" {
-		return workflow.JSON("{}")
-	}
-	return workflow.JSON("null")
 }
 
 // observe prints a commit of this process, after those that were made in

@@ -36,6 +36,9 @@ func runEvents(g *workflow.Graph, run string, e store.Event, request workflow.JS
 	return out
 }
 
+// forUser is what a run waits for whose step waits for the user's words.
+const forUser = "user"
+
 // describe sets what an event says; false: nobody is told of the fact.
 func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request workflow.JSON) bool {
 	switch f.Kind {
@@ -67,6 +70,10 @@ func describe(g *workflow.Graph, w *wire.RunEvent, f flow.Fact, output, request 
 		w.Type, w.Reason = "waiting", flow.ForDelay
 	case flow.KindRetry:
 		w.Type, w.Reason = "waiting", flow.ForRetry
+	case flow.KindYielded:
+		w.Type, w.Reason = "waiting", forUser
+	case flow.KindSpoke:
+		w.Type = "resumed"
 	case flow.KindPaused, flow.KindHeld:
 		w.Type, w.Reason = "waiting", flow.ForPause
 	case flow.KindParked:
@@ -93,10 +100,12 @@ type runPrinter struct {
 	asked   string // the decision that was shown last
 	words   string // how the run stands, instead of its status; "": that
 	said    string // what a step's session said to the user last
+	fault   string // how the run will say that its step has failed, if that was said whole
 	calls   []openCall
 	view    *runView // nil: no terminal that could take lines back
 	block   bottom
 	drawing bool
+	prompt  bool // the cursor stands behind a prompt of ours
 }
 
 func newRunPrinter(a *app, asJSON bool) *runPrinter {
@@ -176,10 +185,22 @@ func (p *runPrinter) events(list []wire.RunEvent) {
 		default:
 			stay = append(stay, eventLines(e)...)
 		}
+		if e.Type == "node_finished" {
+			p.fault = faultOf(e, stay)
+		}
 	}
 	if !p.json {
 		p.put(stay)
 	}
+}
+
+// faultOf is the message of a run whose step has failed in this way, if the
+// lines that were printed say all of it.
+func faultOf(e wire.RunEvent, printed []string) string {
+	if e.Message == "" || len(printed) == 0 || !strings.Contains(uncoloured(printed[len(printed)-1]), e.Message) {
+		return ""
+	}
+	return "node " + e.Node + ": " + e.Message
 }
 
 // question shows what is asked, unless it stands there already.
@@ -252,8 +273,11 @@ func eventText(e wire.RunEvent) string {
 		}
 		return text + " · " + oneLine(endedText(e.Outcome, e.Code, e.Message), 300)
 	case "update":
-		return fmt.Sprintf("    %s %s %s", e.Kind, e.Key, oneLine(string(e.Data), 100))
+		return "    " + newsText(e)
 	case "waiting":
+		if e.Reason == forUser {
+			return "" // its session asks
+		}
 		return "  ⏸ " + e.Reason + untilText(e.Until)
 	case "parked":
 		if e.Reason == flow.ForHost && e.Message == "" {
@@ -266,6 +290,28 @@ func eventText(e wire.RunEvent) string {
 		return "  » " + oneLine(e.Text, 200)
 	}
 	return ""
+}
+
+// newsText is an update in words.
+func newsText(e wire.RunEvent) string {
+	var p workflow.Progress
+	if e.Kind != "progress" || json.Unmarshal(e.Data, &p) != nil {
+		return fmt.Sprintf("%s %s", newsName(e), oneLine(dataText(e.Data), 100))
+	}
+	text := newsName(e)
+	switch {
+	case p.Completed != nil && p.Total != nil && *p.Total > 0:
+		text += fmt.Sprintf(" %d/%d %s · %d%%", *p.Completed, *p.Total, p.Unit, 100**p.Completed / *p.Total)
+	case p.Completed != nil:
+		text += fmt.Sprintf(" %d %s", *p.Completed, p.Unit)
+	}
+	if p.Phase != "" {
+		text += " · " + p.Phase
+	}
+	if p.Status != "running" {
+		text += " · " + p.Status
+	}
+	return oneLine(text, 200)
 }
 
 // endedText is how a step or a run ended: what its reason and its message say
@@ -356,6 +402,9 @@ func (p *runPrinter) output(raw json.RawMessage) string {
 // status is how a run stands, in lines.
 func (p *runPrinter) status(r wire.RunResult) []string {
 	first, rest, more := strings.Cut(strings.TrimSpace(lines(r.Message)), "\n")
+	if p.fault != "" && r.Message == p.fault { // it is said in the line of its step
+		first, _, _ = strings.Cut(first, ": ")
+	}
 	line := endedText(r.Status, r.Reason, first)
 	if p.words != "" {
 		line = endedText(p.words, "", first)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,20 +17,32 @@ import (
 func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	res := wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(run.Status), Reason: run.Reason, Message: run.Message}
 	if run.Status == flow.Completed {
-		out, err := r.db.Output(r.app.ctx, r.id, run.Nodes[run.Result].Seq)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("run %s: output: %w", r.id, err)
+		out, err := outputOf(r.app.ctx, r.db, run)
+		if err != nil {
+			return err
 		}
-		res.Output = json.RawMessage(out)
+		res.Output = out
 	}
 	if yields(run) {
-		r.out.words = waitsUser
-		res.Message = r.app.question(run)
+		w := r.app.question(run)
+		r.out.words, res.Waits, res.Message, r.answered = waitsUser, !w.answered, w.question, w.answered
 	}
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
+	if r.app.lostSession(run) {
+		hint = r.lost(run, &res, hint)
+	}
 	r.out.result(res, hint)
 	return r.broken(run.Status.Ended())
+}
+
+// outputOf is the output of a run that has completed; nil if it has none.
+func outputOf(ctx context.Context, db store.Store, run *flow.Run) (json.RawMessage, error) {
+	out, err := db.Output(ctx, run.ID, run.Nodes[run.Result].Seq)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("run %s: output: %w", run.ID, err)
+	}
+	return json.RawMessage(out), nil
 }
 
 // outcome is the exit code, and what to do next.
@@ -47,6 +60,14 @@ func (r *flowing) outcome(run *flow.Run, interrupted bool) (int, string) {
 			return exitLimit, ""
 		}
 		return exitError, ""
+	}
+	if pid := r.carrier; pid != "" && yields(run) {
+		return exitHuman, "The step waits for you, carried out by " + pid + ". Answer with:\n    " + answerWords(r.id)
+	} else if pid != "" {
+		return exitHuman, "Carried out by " + pid + ". Follow it with:\n    " + program() + " runs watch " + r.id
+	}
+	if r.answered {
+		return exitHuman, "You have answered. " + goOn
 	}
 	if r.waits.Load() {
 		return exitHuman, "The step waits for you. Answer with:\n    " + speak(r.place(), r.flags.repeated(), "")

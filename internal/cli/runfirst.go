@@ -32,7 +32,7 @@ func (r *flowing) first(ctx context.Context) (blocked bool, err error) {
 		case err != nil:
 			return false, err
 		case run.Status.Ended():
-			r.out.notice("run %s has ended: %s%s; %s runs show %s", id, run.Status, detail(run.Reason), program(), id)
+			r.out.notice("run %s has ended: %s%s; look at it with: %s runs show %s", id, run.Status, detail(run.Reason), program(), id)
 		default:
 			r.out.notice("run %s is %s%s; go on with: %s run --resume %s%s", id, run.Status, detail(run.Reason), program(), id, r.flags.repeated())
 		}

@@ -16,12 +16,13 @@ type valueForm struct {
 
 // schemaForm is as much of a schema as it takes to make an example.
 type schemaForm struct {
-	Type       any                   `json:"type"` // a string; a list of them is taken for its first
-	Properties map[string]schemaForm `json:"properties"`
-	Required   []string              `json:"required"`
-	Items      *schemaForm           `json:"items"`
-	Enum       []json.RawMessage     `json:"enum"`
-	Const      json.RawMessage       `json:"const"`
+	Description string                `json:"description"`
+	Type        any                   `json:"type"` // a string; a list of them is taken for its first
+	Properties  map[string]schemaForm `json:"properties"`
+	Required    []string              `json:"required"`
+	Items       *schemaForm           `json:"items"`
+	Enum        []json.RawMessage     `json:"enum"`
+	Const       json.RawMessage       `json:"const"`
 }
 
 // formOf reads the schema of a checkpoint's answer.

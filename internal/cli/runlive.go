@@ -105,7 +105,7 @@ func (p *runPrinter) still() {
 func (p *runPrinter) again() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drawing = p.view != nil
+	p.drawing, p.prompt = p.view != nil, false
 }
 
 // says puts another text in the place of how to stop.

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // begun is told of a run that the model has started in the run's session. The
@@ -40,7 +42,7 @@ func (r *flowing) follow(ctx context.Context, run *flow.Run) error {
 				return err
 			}
 			if err == nil && other.Status.Ended() {
-				r.out.notice("run %s has ended: %s%s; %s runs show %s", id, other.Status, detail(other.Reason), program(), id)
+				r.out.notice("run %s has ended: %s%s; look at it with: %s runs show %s", id, other.Status, detail(other.Reason), program(), id)
 				if err := r.told(ctx); err != nil && ctx.Err() == nil {
 					return err
 				}
@@ -55,12 +57,10 @@ func (r *flowing) follow(ctx context.Context, run *flow.Run) error {
 	return nil
 }
 
-// overheard prints a commit of a run that the model has started: as JSON, among
-// the others; people see what its session says.
+// overheard prints a commit of another run that is carried out here, since the
+// model has started it or it goes first: as JSON among the others, for people a
+// line a node as it ends.
 func (r *flowing) overheard(id string, c *flow.Commit) {
-	if !r.out.json {
-		return
-	}
 	_, info, err := r.db.Load(r.app.ctx, id)
 	if err != nil {
 		r.out.notice("run %s: %v", id, err)
@@ -71,5 +71,45 @@ func (r *flowing) overheard(id string, c *flow.Commit) {
 		r.out.notice("%v", err)
 		return
 	}
-	r.out.events(runEvents(g, id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request))
+	events := runEvents(g, id, store.Event{Seq: c.Next.Seq, At: time.Now().UnixMilli(), Facts: c.Facts, Output: c.Output}, c.Request)
+	if r.out.json {
+		r.out.events(events)
+		return
+	}
+	var text []string
+	if r.heard != id {
+		r.heard = id
+		text = append(text, "▶ workflow "+single(info.Workflow)+" · run "+id)
+	}
+	for _, e := range events {
+		text = append(text, endLines(e)...)
+	}
+	if c.Next.Status == flow.Completed {
+		out, _ := outputOf(r.app.ctx, r.db, c.Next) // without it, it has none, or runs show tells
+		text = append(text, completedText(info.Workflow, out))
+	}
+	r.out.others(text)
+}
+
+// endLines are an event of a run beside others: what a step has led to, a line
+// a node, and what the run asks.
+func endLines(e wire.RunEvent) []string {
+	if e.Type == "node_started" || e.Type == "update" {
+		return nil
+	}
+	return eventLines(e)
+}
+
+// completedText is the end of a run beside others.
+func completedText(workflow string, output json.RawMessage) string {
+	return single("✓ workflow " + workflow + " completed: " + oneLine(dataText(output), 300))
+}
+
+// others prints lines of another run.
+func (p *runPrinter) others(text []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range text {
+		p.say(fit(l, p.wide()))
+	}
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 // runsCmd is gamma runs.
@@ -23,6 +25,7 @@ type runsCmd struct {
 	Cancel runsCancel `cmd:"" help:"End a run."`
 	Answer runsAnswer `cmd:"" help:"Answer what a run waits for."`
 	Export runsExport `cmd:"" help:"Write a run as JSON lines."`
+	Rm     runsRm     `cmd:"" help:"Remove runs that have ended."`
 }
 
 // Help is the long help.
@@ -53,13 +56,30 @@ func findRun(ctx context.Context, db store.Store, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(ids) == 0:
-		return "", fmt.Errorf("there is no run %q; \"gamma runs list\" shows them", text)
+		return "", &noRunError{text}
 	case slices.Contains(ids, text):
 		return text, nil
 	case len(ids) > 1:
 		return "", fmt.Errorf("%d run ids begin or end with %q; give more of the one you mean:\n  %s", len(ids), text, strings.Join(ids[:min(len(ids), 10)], "\n  "))
 	}
 	return ids[0], nil
+}
+
+// findRun returns the id of the run that a person means. If it is a session's,
+// the error says what takes that.
+func (a *app) findRun(db store.Store, text string) (string, error) {
+	id, err := findRun(a.ctx, db, text)
+	if none := (*noRunError)(nil); errors.As(err, &none) {
+		return "", a.noRun(text, err)
+	}
+	return id, err
+}
+
+// noRunError: there is no run with such an id.
+type noRunError struct{ text string }
+
+func (e *noRunError) Error() string {
+	return fmt.Sprintf("there is no run %q; \"gamma runs list\" shows them", e.text)
 }
 
 // onRun opens the database and finds a run.
@@ -74,7 +94,7 @@ func (a *app) readRun(text string, f func(*host.Runs, string) error) error {
 
 func (a *app) named(text string, f func(*host.Runs, string) error) func(*host.Runs) error {
 	return func(h *host.Runs) error {
-		id, err := findRun(a.ctx, h.Store, text)
+		id, err := a.findRun(h.Store, text)
 		if err != nil {
 			return err
 		}
@@ -145,32 +165,15 @@ func (c *runsList) Run(a *app) error {
 	})
 }
 
-// runLine is a run in gamma runs list --json.
-type runLine struct {
-	Run       string    `json:"run"`
-	Workflow  string    `json:"workflow"`
-	Title     string    `json:"title,omitempty"`
-	Status    string    `json:"status"`
-	Reason    string    `json:"reason,omitempty"`
-	Message   string    `json:"message,omitempty"`
-	Node      string    `json:"node,omitempty"`
-	Steps     int       `json:"steps"`
-	Session   string    `json:"session,omitempty"`
-	Workspace string    `json:"workspace"`
-	Created   time.Time `json:"created"`
-	Updated   time.Time `json:"updated"`
-	Wake      time.Time `json:"wake,omitzero"`
-	Behind    string    `json:"behind,omitempty"` // of a queued run: the run that has its session
-	Live      bool      `json:"live"`             // a process carries it out
-	Waits     bool      `json:"waits,omitempty"`  // its step waits for the user's words
-}
-
-func infoLine(i store.Info) runLine {
-	l := runLine{Run: i.ID, Workflow: i.Workflow, Title: i.Title, Status: string(i.Status), Reason: i.Reason, Message: i.Message, Node: i.Node,
+func infoLine(i store.Info) wire.RunInfo {
+	l := wire.RunInfo{Run: i.ID, Workflow: i.Workflow, Title: i.Title, Status: string(i.Status), Reason: i.Reason, Message: i.Message, Node: i.Node,
 		Steps: i.Steps, Session: i.Session, Workspace: i.Workspace, Created: time.UnixMilli(i.Created).UTC(),
-		Updated: time.UnixMilli(i.Updated).UTC(), Live: i.LeaseUntil > time.Now().UnixMilli(), Behind: i.Behind, Waits: i.Waits && !i.Status.Ended()}
+		Updated: time.UnixMilli(i.Updated).UTC(), Behind: i.Behind, Waits: i.Waits && !i.Status.Ended()}
+	if l.Live = i.LeaseUntil > time.Now().UnixMilli(); l.Live {
+		l.InUseBy, _ = strconv.Atoi(host.PID(i.Holder))
+	}
 	if i.Wake > 0 {
-		l.Wake = time.UnixMilli(i.Wake).UTC()
+		l.Until = time.UnixMilli(i.Wake).UTC()
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"strings"
 	"time"
 
@@ -55,6 +56,9 @@ func (p *runPrinter) session(e wire.Event) {
 	switch {
 	case p.json:
 		p.line(e)
+	case e.Type == session.MessageStart && e.Role == string(llm.User) && e.Kind == "" && e.From != "": // not what was typed here
+		p.endPrompt()
+		p.say(fit(single("  ▸ the user"+from(e.From)+": "+e.Text), p.wide()))
 	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
 		p.say(barred(e.Text, p.wide()))
 	case e.Type == session.Yielded || e.Type == session.Progress:
@@ -65,6 +69,26 @@ func (p *runPrinter) session(e wire.Event) {
 	case e.Type == session.ToolEnd:
 		p.callEnds(e, time.Now())
 	}
+}
+
+// prompted says whether the user is asked for words behind a prompt. One that
+// isn't answered there ends its line.
+func (p *runPrinter) prompted(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !is {
+		p.endPrompt()
+	}
+	p.prompt = is
+}
+
+// endPrompt ends the line of a prompt that somebody else has answered. p.mu is
+// held.
+func (p *runPrinter) endPrompt() {
+	if p.prompt {
+		io.WriteString(p.stderr, "\n") // a terminal that is gone ends the process by its signal
+	}
+	p.prompt = false
 }
 
 // say prints a text above what is going on.

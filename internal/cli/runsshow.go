@@ -94,6 +94,7 @@ const watchEvery = 200 * time.Millisecond
 // reader is a run that is read, not carried out.
 type reader struct {
 	flowing
+	shown string    // the attempt whose question was shown
 	alone time.Time // since when nobody carries the run out, as far as was seen
 }
 
@@ -127,10 +128,22 @@ func (s *reader) over() (bool, error) {
 		return false, nil
 	}
 	now := time.Now()
+	s.showAsked(run)
 	if run.Stands(now.UnixMilli(), true) || yields(run) && info.LeaseUntil <= now.UnixMilli() {
 		return true, nil
 	}
 	return s.left(run, info, now)
+}
+
+// showAsked shows what a step asks the user, once, and how to answer while its run
+// is carried out.
+func (s *reader) showAsked(run *flow.Run) {
+	if !yields(run) || s.shown == run.Open.ID || s.out.json || s.app.lostSession(run) {
+		return
+	}
+	s.shown = run.Open.ID
+	s.out.yield(s.app.question(run).question)
+	s.out.others([]string{"Answer with:", "    " + answerWords(run.ID)})
 }
 
 // left reports whether nobody has carried the run out for a while, though
@@ -167,7 +180,8 @@ func (s *reader) end() error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.id, err)
 	}
-	if yields(run) && info.LeaseUntil <= time.Now().UnixMilli() {
+	s.carrier = carriedBy(info)
+	if yields(run) && s.carrier == "" {
 		id := stepSession(run)
 		s.askedIn.Store(&id)
 		s.waits.Store(true)

@@ -1,21 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
-	"github.com/gamma-harness/gamma/workflow"
+	"github.com/gamma-harness/gamma/wire"
 )
 
 type runsPause struct {
@@ -41,7 +38,7 @@ type runsResume struct {
 
 // Help is the long help.
 func (runsResume) Help() string {
-	return `Lets a paused run, or one that is parked for the operator, go on: it is queued for whoever carries out runs. "gamma run --resume ID" does that here.
+	return `Lets a paused run, or one that is parked for the operator, go on: it is queued for whoever carries out runs (gamma host). "gamma run --resume ID" also carries it out, here; "gamma exec --resume ID" goes on with a session.
 
 Example:
   gamma runs resume last`
@@ -49,6 +46,9 @@ Example:
 
 // Run lets a run go on.
 func (c *runsResume) Run(a *app) error {
+	if err := a.readRun(c.ID, a.refuseLost); err != nil {
+		return err
+	}
 	return a.steer(c.ID, "resumed", func() flow.Event { return flow.Resume{By: a.person()} })
 }
 
@@ -75,9 +75,7 @@ func (a *app) steer(text, done string, ev func() flow.Event) error {
 		given := ev()
 		if err := h.Send(a.ctx, id, given); err != nil {
 			if _, resumes := given.(flow.Resume); resumes {
-				if run, _, err := h.Store.Load(a.ctx, id); err == nil && yields(run) {
-					return yieldError(run, "")
-				}
+				return a.unresumed(h, id, err)
 			}
 			return refusal(err)
 		}
@@ -90,6 +88,23 @@ func (a *app) steer(text, done string, ev func() flow.Event) error {
 	})
 }
 
+// unresumed says of a run that has nothing to be resumed from what lets it go on.
+func (a *app) unresumed(h *host.Runs, id string, err error) error {
+	run, info, loadErr := h.Store.Load(a.ctx, id)
+	switch {
+	case loadErr != nil || run.Status.Ended():
+	case yields(run):
+		return yieldError(run)
+	case run.Status == flow.Waiting && run.Open != nil && run.Open.Decision != "":
+		if g, graphErr := graphOfRun(a.ctx, h.Store, info); graphErr == nil {
+			return fmt.Errorf("%w. %s", refusal(err), strings.Join(answerHint(g, run), "\n"))
+		}
+	case carriedBy(info) == "":
+		return fmt.Errorf("%w. Carry it out with (or gamma host):\n    %s run --resume %s", refusal(err), program(), id)
+	}
+	return refusal(err)
+}
+
 // refusal is an error in one line, if a run refused something: who did what
 // before stands in it, under a name that somebody chose.
 func refusal(err error) error {
@@ -100,90 +115,9 @@ func refusal(err error) error {
 	return err
 }
 
-type runsAnswer struct {
-	ID     string `arg:"" name:"run" help:"Run id."`
-	Choice string `placeholder:"C" help:"The choice, of a human decision."`
-	Text   string `placeholder:"T" help:"The text that the choice asks for."`
-	JSON   string `name:"json" placeholder:"J" help:"The answer of a checkpoint, as JSON. '-' reads it from standard input."`
-	Key    string `placeholder:"K" help:"Idempotency key: the same answer with the same key is taken once, and counts as given when it is repeated."`
-}
-
-// Help is the long help.
-func (runsAnswer) Help() string {
-	return `Answers what a run waits for. The first answer wins. The run is queued then; "gamma run --resume ID" goes on.
-
-Examples:
-  gamma runs answer last --choice yes
-  gamma runs answer last --choice replan --text "smaller steps"
-  gamma runs answer last --json '{"version": "1.2"}'`
-}
-
-// Run answers a run.
-func (c *runsAnswer) Run(a *app) error {
-	alone := c.Text != "" && c.Choice == "" && c.JSON == ""
-	if (c.Choice == "") == (c.JSON == "") && !alone {
-		return usagef("give --choice C (with --text T if it asks for one), or --json J")
-	}
-	if c.Text != "" && c.JSON != "" {
-		return usagef("--text goes with --choice")
-	}
-	value := workflow.JSON(c.JSON)
-	if c.JSON == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt))
-		if err != nil {
-			return fmt.Errorf("answer from standard input: %w", err)
-		}
-		value = bytes.TrimSpace(b)
-	}
-	if len(value) > 0 && !json.Valid(value) {
-		return usagef("--json: it is no JSON")
-	}
-	if c.Key == "" {
-		c.Key = uuid.NewString()
-	}
-	return a.onRun(c.ID, func(h *host.Runs, id string) error {
-		run, _, err := h.Store.Load(a.ctx, id)
-		if err != nil {
-			return fmt.Errorf("run %s: %w", id, err)
-		}
-		if err := yieldError(run, c.Text); err != nil {
-			return usageError{err}
-		}
-		if alone {
-			return usagef("give --choice C (with --text T if it asks for one), or --json J")
-		}
-		ans := flow.Answer{Choice: c.Choice, Text: c.Text, Value: value, By: a.person(), Key: c.Key}
-		if ans.Decision, err = decisionOf(a, h.Store, run, c.Key); err != nil {
-			return err
-		}
-		if err := h.Send(a.ctx, id, ans); err != nil {
-			var refused *flow.Refusal
-			if errors.As(err, &refused) && refused.Code == "invalid" {
-				return usageError{refusal(err)}
-			}
-			return refusal(err)
-		}
-		_, err = fmt.Fprintf(a.stdout, "%s  answered; go on with: %s run --resume %s\n", id, program(), id)
-		return err
-	})
-}
-
-// decisionOf is the decision that a run waits for, else the newest that was
-// answered with the same key.
-func decisionOf(a *app, db store.Store, run *flow.Run, key string) (string, error) {
-	if run.Open != nil && run.Open.Decision != "" {
-		return run.Open.Decision, nil
-	}
-	id, err := db.Answered(a.ctx, run.ID, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", fmt.Errorf("run %s isn't waiting for an answer: it is %s", run.ID, run.Status)
-	}
-	return id, err
-}
-
 type runsExport struct {
-	ID  string `arg:"" name:"run" help:"Run id."`
-	Out string `short:"o" placeholder:"FILE" help:"Write to a file instead of standard output; it must not exist."`
+	ID     string `arg:"" name:"run" help:"Run id."`
+	Output string `short:"o" aliases:"out" placeholder:"FILE" help:"Write to this file instead of standard output (-). A file that is there is replaced."`
 }
 
 // Help is the long help.
@@ -198,7 +132,7 @@ Example:
 type exportedRun struct {
 	Type     string          `json:"type"` // run
 	Schema   string          `json:"schema"`
-	Run      runLine         `json:"run"`
+	Run      wire.RunInfo    `json:"run"`
 	Seq      int64           `json:"seq"` // of the newest commit that follows
 	Identity json.RawMessage `json:"identity"`
 	Snapshot json.RawMessage `json:"snapshot"`
@@ -238,17 +172,8 @@ type exportedAnswer struct {
 
 // Run exports a run.
 func (c *runsExport) Run(a *app) error {
-	return a.readRun(c.ID, func(h *host.Runs, id string) (err error) {
-		to := a.stdout
-		if c.Out != "" {
-			f, err := os.OpenFile(inFolder(a.cwd, c.Out), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			to = f
-		}
-		return exportRun(a, h.Store, id, to)
+	return a.readRun(c.ID, func(h *host.Runs, id string) error {
+		return a.exportTo(c.Output, func(to io.Writer) error { return exportRun(a, h.Store, id, to) })
 	})
 }
 

@@ -24,7 +24,7 @@ func (a *app) runTable(db store.Store, list []store.Info) error {
 
 // runColumns are those of id, time, workflow, state, folder and what it is about.
 func runColumns() []column {
-	return []column{{}, {drop: 3}, {least: 14, drop: 4}, {least: 9, drop: 5}, {least: 12, drop: 1}, {least: 14, drop: 2}}
+	return []column{{}, {drop: 3}, {least: 14, drop: 4}, {least: 9, drop: 5}, {least: 12, drop: 1, tail: true}, {least: 14, drop: 2}}
 }
 
 // shortRun is the shortest beginning of an id that no other run has, but at

@@ -79,6 +79,7 @@ func (r *flowing) converse(ctx context.Context, l *host.Live, question string) e
 	r.out.still()
 	defer r.out.again()
 	for {
+		r.out.prompted(true)
 		text, err := r.words(ctx)
 		if err != nil {
 			return err
@@ -111,6 +112,7 @@ func (r *flowing) words(ctx context.Context) (string, error) {
 	case got := <-c:
 		return got.text, got.err
 	case <-ctx.Done():
+		r.out.prompted(false)
 		return "", errNoAnswer
 	}
 }

@@ -116,7 +116,7 @@ func (v *runView) take(e wire.RunEvent, width int) []string {
 		return []string{v.row(width, span{green, "  ☑ "}, span{bold, cmp.Or(e.Choice, "answered")}, span{dim, detail(e.By)}, span{"", answerText(e)})}
 	case "waiting", "parked":
 		v.wait = e
-		if e.Reason != flow.ForDelay && e.Reason != flow.ForRetry && !(e.Type == "parked" && e.Reason == flow.ForHost) {
+		if e.Reason != forUser && e.Reason != flow.ForDelay && e.Reason != flow.ForRetry && !(e.Type == "parked" && e.Reason == flow.ForHost) {
 			return []string{v.row(width, span{yellow, "  ⏸ " + cmp.Or(e.Reason, e.Type)}, span{"", " " + e.Message})}
 		}
 	case "resumed":
@@ -226,6 +226,8 @@ func (v *runView) here(at time.Time, width int) string {
 		return v.row(width, append(append([]span{{yellow, "  ◷ "}}, v.name(v.wait.Node, width)...), span{yellow, "  " + span10(max(left, 0)) + " left" + clock})...)
 	case v.wait.Type == "decision":
 		return v.row(width, span{yellow, "  ⏸ waits for an answer"})
+	case v.wait.Reason == forUser:
+		return v.row(width, append(append([]span{{yellow, "  ⏸ "}}, v.name(v.node, width)...), span{yellow, "  waits for your words"})...)
 	case v.wait.Type != "":
 		return v.row(width, span{yellow, "  ⏸ " + cmp.Or(v.wait.Reason, v.wait.Type)})
 	case v.node == "":

@@ -3,10 +3,13 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/store"
 )
 
 // waitsUser is how a run stands whose step waits for the user's words, however
@@ -29,35 +32,49 @@ func speak(id, flags, words string) string {
 	return program() + " exec --resume " + id + flags + " " + cmp.Or(words, `"…"`)
 }
 
-// yieldError says of a run whose step waits for the user how he speaks; nil of
-// another run.
-func yieldError(r *flow.Run, words string) error {
-	if !yields(r) {
-		return nil
-	}
-	if words != "" {
-		words = quoted(words)
-	}
-	return fmt.Errorf("a step of run %s waits for words in its session; say them with: %s", r.ID, speak(stepSession(r), "", words))
+// yieldError says of a run whose step waits for the user how he speaks.
+func yieldError(r *flow.Run) error {
+	return fmt.Errorf("a step of run %s waits for your words; say them with: %s", r.ID, answerWords(r.ID))
 }
 
-// question is what the open step of a run asks, as its session has it; "" if
-// that can't be read.
-func (a *app) question(r *flow.Run) string {
+// answerWords is the command that answers a step which waits for the user's
+// words, whoever carries its run out.
+func answerWords(run string) string { return program() + ` runs answer ` + run + ` --text "…"` }
+
+// carriedBy names the process that carries a run out; "": none does.
+func carriedBy(i store.Info) string {
+	if i.LeaseUntil <= time.Now().UnixMilli() || i.Holder == "" {
+		return ""
+	}
+	if pid := host.PID(i.Holder); pid != "" {
+		return "process " + pid + " on this machine"
+	}
+	return "another process"
+}
+
+// wanted is what a step waits for.
+type wanted struct {
+	question string // "" if it can't be read
+	answered bool   // words for it are there, and wait for somebody who carries the run out
+}
+
+// question is what the open step of a run asks, as its session has it.
+func (a *app) question(r *flow.Run) (w wanted) {
 	home, err := a.home()
 	if err != nil {
-		return ""
+		return w
 	}
 	log, err := home.Read(stepSession(r))
 	if err != nil {
-		return ""
+		return w
 	}
 	s, err := session.Fold(log.Entries)
 	if err != nil || !s.Attempt(r.Open.ID).Waits {
-		return ""
+		return w
 	}
+	w.answered = slices.ContainsFunc(s.Queue, func(q session.Arrival) bool { return q.Human })
 	if last := s.Result(); last != nil && last.Yield != nil {
-		return last.Yield.Text
+		w.question = last.Yield.Text
 	}
-	return ""
+	return w
 }

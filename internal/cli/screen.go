@@ -127,11 +127,7 @@ func (o *textOutput) status(now time.Time) string {
 		return ""
 	}
 	took := " " + age.Truncate(time.Second).String()
-	r := []rune(o.hide.text(printable(what)))
-	if most := o.width - len(took) - 6; len(r) > most {
-		r = append(r[:max(0, most-1)], '…')
-	}
-	return "  … " + string(r) + took
+	return "  … " + cutCells(o.hide.text(single(what)), max(o.width-len(took)-6, 0)) + took
 }
 
 // draw replaces the status line. It is left out when the terminal is behind.

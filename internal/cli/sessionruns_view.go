@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -57,15 +56,12 @@ func (c *sessionRuns) observe(id string, _ *flow.Run, commit *flow.Commit) {
 	k := c.knows(id)
 	e := store.Event{Seq: commit.Next.Seq, At: time.Now().UnixMilli(), Facts: commit.Facts, Output: commit.Output}
 	for _, w := range runEvents(k.graph, id, e, commit.Request) {
-		switch w.Type {
-		case "node_started", "update":
-			continue
-		case "decision":
+		if w.Type == "decision" {
 			c.mu.Lock()
 			k.asked = w.Decision
 			c.mu.Unlock()
 		}
-		c.tells(eventLines(w)...)
+		c.tells(endLines(w)...)
 	}
 }
 
@@ -75,14 +71,11 @@ func (c *sessionRuns) over(store store.Store, run *flow.Run) {
 	if run.Status != flow.Completed {
 		return
 	}
-	out, err := store.Output(c.proc.app.ctx, run.ID, run.Nodes[run.Result].Seq)
-	if err != nil { // it has none, or it is told by runs show
-		out = nil
-	}
+	out, _ := outputOf(c.proc.app.ctx, store, run) // without it, it has none, or runs show tells
 	c.mu.Lock()
-	k.output = json.RawMessage(out)
+	k.output = out
 	c.mu.Unlock()
-	c.tells(single(fmt.Sprintf("✓ workflow %s completed: %s", k.workflow, oneLine(dataText(k.output), 300))))
+	c.tells(completedText(k.workflow, out))
 }
 
 // hints says how to answer the runs that wait for a decision, with the question

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -119,20 +118,26 @@ func (c sessionList) table(a *app, home *disk.Home, infos []disk.Info, short, ab
 	wide := make([]int, 4)
 	for _, r := range rows {
 		for n := range wide {
-			wide[n] = max(wide[n], utf8.RuneCountInString(r[n]))
+			wide[n] = max(wide[n], cells(single(r[n])))
 		}
 	}
 	if width > 0 {
 		left := width - wide[0] - wide[1] - wide[2] - 4*gap
 		wide[3] = max(min(wide[3], left-leastPrompt), 8)
-		prompt = max(left-wide[3]-1, 8)
+		prompt = max(left-wide[3]-1, 1)
 	}
 	for n, r := range rows {
 		if n > 0 {
 			r[3], r[4] = homely(r[3], "", wide[3]), firstLine(r[4], prompt)
 		}
-		line := fmt.Sprintf("%-*s  %-*s  %-*s  %-*s  %s", wide[0], r[0], wide[1], r[1], wide[2], r[2], wide[3], r[3], r[4])
-		if _, err := fmt.Fprintln(a.stdout, strings.TrimRight(single(line), " ")); err != nil {
+		line := ""
+		for n, text := range r[:4] {
+			line += padCells(single(text), wide[n]) + "  "
+		}
+		if line = strings.TrimRight(line+single(r[4]), " "); width > 0 {
+			line = cutCells(line, width)
+		}
+		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
 			return err
 		}
 	}

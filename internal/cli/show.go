@@ -282,8 +282,8 @@ func (s *showing) diff(details json.RawMessage) {
 	for _, l := range shown {
 		code := map[string]string{"new": green, "old": red, "place": dim}[l.Kind]
 		text := single(s.hide.text(strings.ReplaceAll(l.Text, "\t", "    ")))
-		if r := []rune(text); s.width > 0 && !s.full && len(r) > s.width-8 {
-			text = string(r[:max(0, s.width-9)]) + "…"
+		if s.width > 0 && !s.full {
+			text = cutCells(text, s.width-8)
 		}
 		s.put("", "    "+s.paint(dim, "│")+" "+s.paint(code, text))
 	}

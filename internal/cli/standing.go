@@ -173,6 +173,15 @@ func (a *app) findSession(home *disk.Home, text string) (string, error) {
 	if text == "last" {
 		return a.newest(home)
 	}
+	id, err := a.sessionCalled(home, text)
+	if err != nil {
+		err = a.noSession(text, err)
+	}
+	return id, err
+}
+
+// sessionCalled finds a session by its id, or a part of it.
+func (a *app) sessionCalled(home *disk.Home, text string) (string, error) {
 	id, err := home.Find(text)
 	if err == nil {
 		return id, nil
@@ -274,13 +283,19 @@ func when(t, now time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// homely is a path with the user's home as ~, cut at its beginning to n runes.
+// homely is a path with the user's home as ~, cut at its beginning to n columns.
 func homely(path, user string, n int) string {
 	if rel, err := filepath.Rel(user, path); user != "" && err == nil && filepath.IsLocal(rel) {
 		path = filepath.Join("~", rel)
 	}
-	if r := []rune(path); len(r) > n {
-		return "…" + string(r[len(r)-n+1:])
+	if over := cells(path) - n; over > 0 {
+		cut := path
+		for gone := -1; gone < over && cut != ""; { // the sign takes one
+			var wide int
+			_, cut, wide = cluster(cut)
+			gone += wide
+		}
+		return "…" + cut
 	}
 	return path
 }

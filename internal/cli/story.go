@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -132,8 +133,8 @@ func (c demoCmd) tell(a *app) error {
 	if err := t.lay(dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir)) // it was made just now
 	}
-	t.out.say(bold, "%s", s.Title)
-	t.out.say(dim, "A scripted session: the model's words come from a file; everything else is real. Folder: %s", dir)
+	t.narrate(bold, s.Title)
+	t.narrate(dim, "A scripted session: the model's words come from a file; everything else is real. Folder: "+dir)
 	for i, act := range s.Acts {
 		code, err := t.act(act)
 		if err != nil || code == exitInterrupt {
@@ -144,8 +145,15 @@ func (c demoCmd) tell(a *app) error {
 			return fmt.Errorf("story %s: act %d ended with code %d, not %d", c.Story, i+1, code, act.Exec.Code)
 		}
 	}
-	t.out.say(dim, "\nThe session stays: GAMMA_HOME=%s %s session show %s", filepath.Join(dir, "home"), program(), t.id)
+	t.narrate(dim, "\nThe session stays. Look at it with:\n    GAMMA_HOME="+quoted(filepath.Join(dir, "home"))+" "+program()+" session show "+t.id)
 	return nil
+}
+
+// narrate prints the story's own words, which need no bar.
+func (t *teller) narrate(code, text string) {
+	t.out.mu.Lock()
+	defer t.out.mu.Unlock()
+	t.out.line(code, wrap(text, t.out.width))
 }
 
 // fresh begins a new output: one shows one run.
@@ -181,7 +189,7 @@ func (t *teller) lay(dir string) error {
 func (t *teller) act(a act) (code int, err error) {
 	switch {
 	case a.Say != "":
-		t.out.say(cyan, "\n%s", strings.TrimSpace(a.Say))
+		t.narrate(cyan, "\n"+strings.TrimSpace(a.Say))
 	case a.Exec != nil:
 		return t.exec(a.Exec)
 	case a.Crash != nil:
@@ -235,9 +243,9 @@ func (t *teller) inject(i *storyInject) error {
 	if err != nil {
 		return err
 	}
-	_, how, err := t.app.deliver(home, t.id, in, arrival)
+	done, err := t.app.deliver(home, t.id, arrival, func(ctx context.Context, c *owner.Client) (wire.Accepted, error) { return c.Inject(ctx, in) })
 	if err == nil {
-		t.out.say(dim, "  %s %s", i.Kind, how)
+		t.out.say(dim, "  %s %s", i.Kind, howTold(done))
 	}
 	return err
 }

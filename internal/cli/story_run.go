@@ -105,7 +105,15 @@ func (t *teller) step(line []byte, node string) (at, piece string) {
 			t.out.say(green, "  ✓ %s %s", run.Node, oneLine(string(run.Output), 60))
 			return node, ""
 		case "decision":
-			t.out.say(cyan, "  ? %s waits for a person", run.Node)
+			if q, err := questionOf(run.Request, run.Choices, run.Until); err == nil {
+				t.out.ofRun(q.plain())
+			}
+			return node, ""
+		case "result":
+			var last wire.RunResult
+			if json.Unmarshal(line, &last) == nil {
+				t.out.say(bold, "  %s", endedText(last.Status, last.Reason, last.Message))
+			}
 			return node, ""
 		}
 	}
@@ -117,7 +125,7 @@ func (t *teller) step(line []byte, node string) (at, piece string) {
 	case e.Type == session.MessageEnd && e.Role == string(llm.Assistant) && e.Text != "":
 		t.out.barred(e.Text)
 	case e.Type == session.ToolEnd && e.Outcome != string(transcript.OutcomeOK):
-		t.out.say(red, "    %s: %s", e.Tool, oneLine(e.Text, 200))
+		t.out.say(red, "  ✗ %s · %s", e.Tool, oneLine(strings.TrimPrefix(e.Text, "error: "), 200))
 	}
 	return node, ""
 }
@@ -130,7 +138,8 @@ func (t *teller) answer(choice string) error {
 		return err
 	}
 	out, err := cmd.CombinedOutput()
-	t.out.say(dim, "  %s", strings.TrimSpace(string(out)))
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n") // behind it stands how to go on, which comes next
+	t.out.say(dim, "  %s", first)
 	return err
 }
 

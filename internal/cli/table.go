@@ -10,6 +10,7 @@ import (
 type column struct {
 	right bool // its values stand at the right
 	least int  // it may be cut to so many columns of the terminal; 0: it is never cut
+	tail  bool // it is cut at its beginning, as a path
 	drop  int  // it may be left out; those with the lowest number go first, and are cut first; 0: it stays
 }
 
@@ -75,6 +76,8 @@ func tableRow(columns []column, wide []int, r []string) string {
 		switch {
 		case wide[n] < 0:
 			continue
+		case columns[n].tail:
+			text = homely(text, "", wide[n])
 		case columns[n].least > 0:
 			text = cutCells(text, wide[n])
 		}

@@ -37,6 +37,9 @@ func wrap(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
+// wrapLine breaks a line of prose. A word that is longer than the line stays
+// whole, since it is to be copied, such as an address; between the characters of a
+// script that has no spaces, which are wide, a line may be broken anywhere.
 func wrapLine(line string, width int) []string {
 	var out []string
 	for {
@@ -44,9 +47,14 @@ func wrapLine(line string, width int) []string {
 		if end == len(line) {
 			return append(out, line)
 		}
-		at := strings.LastIndexByte(line[:end], ' ')
-		if strings.TrimSpace(line[:max(at, 0)]) == "" {
-			at = strings.IndexByte(line[end:], ' ') // one long word: keep it whole
+		at := strings.LastIndexByte(line[:end+1], ' ')
+		blank := at > 0 && strings.TrimSpace(line[:at]) != ""
+		if wide := wideEnd(line, end); end > 0 && wide > max(at, 0) {
+			out, line = append(out, line[:wide]), strings.TrimPrefix(line[wide:], " ")
+			continue
+		}
+		if !blank {
+			at = strings.IndexByte(line[end:], ' ')
 			if at < 0 {
 				return append(out, line)
 			}
@@ -57,12 +65,18 @@ func wrapLine(line string, width int) []string {
 	}
 }
 
-// headCells is where the first n columns of a line end.
-func headCells(line string, n int) int {
-	for i, r := range line {
-		if n -= cell(r); n < 0 {
-			return i
+// wideEnd is the last place up to end where a line may be broken beside a wide
+// character; 0: there is none.
+func wideEnd(line string, end int) int {
+	at, before := 0, false
+	for rest := line; rest != ""; {
+		_, after, columns := cluster(rest)
+		if here := len(line) - len(rest); here > end {
+			break
+		} else if before || columns > 1 {
+			at = here
 		}
+		before, rest = columns > 1, after
 	}
-	return len(line)
+	return at
 }

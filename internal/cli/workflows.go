@@ -1,77 +1,38 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/gamma-harness/gamma/examples/workflows"
+	"github.com/gamma-harness/gamma/internal/catalog"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
-	toolshell "github.com/gamma-harness/gamma/internal/tool/shell"
 	"github.com/gamma-harness/gamma/workflow"
 )
 
-// runnable is a workflow that this binary can run.
-type runnable struct {
-	name   string
-	source string // example:NAME
-	make   func() (*workflow.Definition, error)
-}
-
-// runnables lists what can be run, in the order in which a bare name is looked
-// for.
-func runnables() []runnable {
-	var out []runnable
-	for _, e := range workflows.All() {
-		out = append(out, runnable{e.Name, "example:" + e.Name, e.Make})
-	}
-	return out
-}
-
 // findWorkflow returns the workflow that a person means.
-func findWorkflow(text string) (*workflow.Definition, string, error) {
+func (a *app) findWorkflow(text string) (*workflow.Definition, string, error) {
 	var names []string
-	for _, r := range runnables() {
-		if text == r.name || text == r.source {
-			d, err := r.make()
+	for _, r := range a.workflows.All() {
+		if text == r.Name || text == r.Source {
+			d, err := r.Make()
 			if err != nil {
 				return nil, "", err
 			}
-			return d, r.source, nil
+			return d, r.Source, nil
 		}
-		names = append(names, r.source)
+		names = append(names, r.Name)
 	}
 	if strings.HasSuffix(text, ".go") {
 		return nil, "", usagef("%s: workflows in Go are part of the binary; run one by its name: %s", text, strings.Join(names, ", "))
 	}
-	return nil, "", usagef("there is no workflow %q; \"gamma run --list\" shows what there is: %s", text, strings.Join(names, ", "))
+	return nil, "", usagef("there is no workflow %q%s \"gamma run --list\" shows what there is: %s", text, orText(meant(text, names), "."), strings.Join(names, ", "))
 }
 
 // findStored returns the definition that a run began with.
-func findStored(stored store.Definition) (*workflow.Definition, error) {
-	var id host.Identity
-	if err := json.Unmarshal([]byte(stored.Identity), &id); err != nil {
-		return nil, fmt.Errorf("workflow %s: identity: %w", stored.Name, err)
-	}
-	for _, r := range runnables() {
-		if r.source != id.Source {
-			continue
-		}
-		d, err := r.make()
-		if err != nil {
-			return nil, err
-		}
-		if host.Describe(d, r.source).Key == stored.Key {
-			return d, nil
-		}
-		return nil, fmt.Errorf("workflow %s (%s, revision %s) has changed since the run began: go on with the gamma that began it, or cancel the run and start a new one", stored.Name, id.Source, id.Revision)
-	}
-	return nil, fmt.Errorf("workflow %s (%s) isn't in this gamma: go on with the one that has it, or cancel the run and start a new one", stored.Name, id.Source)
+func (a *app) findStored(stored store.Definition) (*workflow.Definition, error) {
+	return a.workflows.Stored(stored, cmp.Or(a.name, "gamma"))
 }
 
 // openRuns opens the database and makes this process a host. Close both.
@@ -80,61 +41,33 @@ func (a *app) openRuns() (*store.SQLite, *host.Life, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	path, err := runsFile(home.Dir())
-	if err != nil {
-		return nil, nil, err
-	}
-	db, err := store.OpenSQLite(a.ctx, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	life, err := host.Begin(filepath.Join(home.Dir(), "holders"))
-	if err != nil {
-		db.Close()
-		return nil, nil, err
-	}
-	return db, life, nil
+	return catalog.Open(a.ctx, home.Dir())
 }
 
-// runsFile is the database's path. Opening what isn't a file could wait for
-// ever.
-func runsFile(home string) (string, error) {
-	path := filepath.Join(home, "gamma.db")
-	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		info, err := os.Stat(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		if err == nil && !info.Mode().IsRegular() {
-			return "", fmt.Errorf("database %s: it is %s and no file: move it away, or choose another data directory (GAMMA_HOME)", name, kindOfFile(info.Mode()))
-		}
-	}
-	return path, nil
-}
+// runsFile is the database's path.
+func runsFile(home string) (string, error) { return catalog.File(home) }
 
-func kindOfFile(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a directory"
-	case m&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
-}
-
-// readRuns opens the database for a command that only reads. It does so, too,
-// where nothing can be written: a read-only file system, another user's data,
-// a full disk.
+// readRuns opens the database for a command that only reads.
 func (a *app) readRuns(f func(*host.Runs) error) error {
-	dir, err := a.homeDir()
+	db, err := a.readableRuns()
 	if err != nil {
 		return err
+	}
+	defer db.Close()
+	return f(host.NewRuns(host.Config{Store: db, Find: a.findStored}))
+}
+
+// readableRuns opens the database to read it. It does so, too, where nothing can
+// be written: a read-only file system, another user's data, a full disk. Close
+// it.
+func (a *app) readableRuns() (*store.SQLite, error) {
+	dir, err := a.homeDir()
+	if err != nil {
+		return nil, err
 	}
 	path, err := runsFile(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var db *store.SQLite
 	if _, err = a.home(); err == nil {
@@ -143,12 +76,11 @@ func (a *app) readRuns(f func(*host.Runs) error) error {
 	if err != nil {
 		readable, err2 := store.OpenReadOnly(a.ctx, path)
 		if err2 != nil {
-			return err
+			return nil, err
 		}
 		db = readable
 	}
-	defer db.Close()
-	return f(host.NewRuns(host.Config{Store: db, Find: findStored}))
+	return db, nil
 }
 
 // withRuns opens the database for a command.
@@ -163,20 +95,20 @@ func (a *app) withRuns(f func(*host.Runs) error) error {
 }
 
 func (a *app) newHost(db store.Store, life *host.Life) *host.Runs {
-	return host.NewRuns(host.Config{Store: db, Holder: life.Holder(), Find: findStored, Dead: life.Dead,
-		Env: func(workspace string) []string { return toolshell.Environ(os.Environ(), workspace, nil, nil) }})
+	return host.NewRuns(host.Config{Store: db, Holder: life.Holder(), Find: a.findStored, Dead: life.Dead,
+		Env: catalog.Env})
 }
 
 // listWorkflows is gamma run --list.
 func (a *app) listWorkflows(asJSON bool) error {
 	rows := [][]string{{"WORKFLOW", "WHAT IT DOES"}}
-	for _, r := range runnables() {
-		d, err := r.make()
+	for _, r := range a.workflows.All() {
+		d, err := r.Make()
 		if err != nil {
 			return err
 		}
 		if !asJSON {
-			rows = append(rows, []string{r.name, d.Graph.Description})
+			rows = append(rows, []string{r.Name, d.Graph.Description})
 			continue
 		}
 		line := struct {
@@ -186,7 +118,7 @@ func (a *app) listWorkflows(asJSON bool) error {
 			Description string          `json:"description"`
 			Input       json.RawMessage `json:"input"`
 			Digest      string          `json:"digest"`
-		}{r.name, r.source, d.Revision, d.Graph.Description, json.RawMessage(d.Graph.Input), d.Graph.Digest()}
+		}{r.Name, r.Source, d.Revision, d.Graph.Description, json.RawMessage(d.Graph.Input), d.Graph.Digest()}
 		if line.Revision == "" {
 			line.Revision = "1"
 		}

@@ -155,7 +155,7 @@
 // Collect: lock; look for names of blobs in all files but blobs, spills and
 // files/; delete the blobs without one.
 //
-// Remove: lock; rename to .trash-ID; sync; delete.
+// Remove: lock; what the caller asks under it; rename to .trash-ID; sync; delete.
 //
 // Fork: .trash-ID of the new session with segments, blobs, spills and todo.json,
 // each synced; sync of its directories; rename to ID; sync. Its lock is held all

@@ -73,6 +73,15 @@ func (h *Home) directory(id string) (directory, error) {
 	return d, nil
 }
 
+// Has reports whether the session's directory is there, whatever it holds.
+func (h *Home) Has(id string) (bool, error) {
+	_, err := h.directory(id)
+	if errors.As(err, new(*NotFoundError)) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (d directory) transcript() string { return filepath.Join(d.path, "transcript") }
 func (d directory) lock() string       { return filepath.Join(d.path, "lock") }
 func (d directory) todo() string       { return filepath.Join(d.path, "todo.json") }

@@ -21,6 +21,13 @@ const trashPrefix = ".trash-"
 // owns the session. The directory first gets another name: after a crash the
 // session is there or it isn't, and EmptyTrash removes what was left.
 func (h *Home) Remove(id string, pid int, now time.Time, dry bool) (freed int64, err error) {
+	return h.RemoveIf(id, pid, now, dry, func() error { return nil })
+}
+
+// RemoveIf removes a session, as Remove does, unless may returns an error, which
+// it then returns. may is asked while nobody else can own the session; with dry
+// it is only known that nobody owns it.
+func (h *Home) RemoveIf(id string, pid int, now time.Time, dry bool, may func() error) (freed int64, err error) {
 	d, err := h.directory(id)
 	if err != nil {
 		return 0, err
@@ -34,10 +41,13 @@ func (h *Home) Remove(id string, pid int, now time.Time, dry bool) (freed int64,
 	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := may(); err != nil {
+		return 0, err
+	}
 	if dry {
 		return bytesIn(d.path)
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	trash := filepath.Join(h.sessions(), trashPrefix+id)
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(trash); errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,4 +48,25 @@ func TestE51_RemovalThatWasCutShortIsFinished(t *testing.T) {
 	if err != nil || len(des) != 1 || des[0].Name() != filepath.Base(foreign) {
 		t.Errorf("left: %v, %v", des, err)
 	}
+}
+
+// TestE51_RemoveAsksUnderTheLock: who decides about a removal decides while
+// nobody can take the session, and a refusal leaves all of it.
+func TestE51_RemoveAsksUnderTheLock(t *testing.T) {
+	h := quick(newHome(t))
+	shut(t, create(t, h, sessionID))
+	no := errors.New("it is needed")
+	_, err := h.RemoveIf(sessionID, 1, noon(), false, func() error {
+		if owner, err := h.Holder(sessionID); err != nil || owner == nil {
+			t.Errorf("nobody holds it: %v", err)
+		}
+		return no
+	})
+	if !errors.Is(err, no) {
+		t.Errorf("%v", err)
+	}
+	if owner, err := h.Holder(sessionID); err != nil || owner != nil {
+		t.Errorf("held by %v, %v", owner, err)
+	}
+	shut(t, open(t, h, sessionID))
 }

@@ -60,13 +60,9 @@ func TestI9_PromptGoesBeforeWhatWaited(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	fake := p.provider(fakeprovider.Chat, "version: 1\nsteps: [{text: One.}, {expect: second, text: Two.}]\n", fakeprovider.Options{})
-	if r := p.run("exec", "first"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "first")
 	id := p.readSession().id
-	if r := p.run("inject", id, "--kind", "background_result", "the job is done"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("inject", id, "--kind", "background_result", "the job is done")
 	if r := p.run("exec", "--resume", id, "--max-turns", "1", "second"); r.code != 0 || !strings.Contains(r.stdout, "Two.") {
 		t.Fatalf("exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -82,9 +78,7 @@ func TestR4_TooMuchToInject(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.script("version: 1\ndefault: {text: x}\n")
-	if r := p.run("exec", "first"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "first")
 	id := p.readSession().id
 	r := p.runIn(strings.NewReader(strings.Repeat("c", 1<<20)+"TAIL"), "inject", id, "--kind", "artifact_update", "-")
 	if r.code != 2 || !strings.Contains(r.stderr, "262144") {
@@ -115,9 +109,7 @@ func TestR4_EmptyFlags(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.script("version: 1\ndefault: {text: x}\n")
-	if r := p.run("exec", "first"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "first")
 	id := p.readSession().id
 	for _, args := range [][]string{
 		{"exec", "--output-schema", "", "x"}, {"exec", "--resume", id, "--steer", ""}, {"approve", id, "1-1", "--digest", ""},

@@ -59,9 +59,7 @@ func TestE13_InjectIntoASessionThatSleeps(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	fake := p.provider(fakeprovider.Chat, "version: 1\nsteps: [{text: One.}, {expect: second, text: Two.}]\n", fakeprovider.Options{})
-	if r := p.run("exec", "first"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "first")
 	id := p.readSession().id
 	if r := p.run("inject", id, "--kind", "artifact_update", "--from", "brief.md", "</data> was edited"); r.code != 0 || !strings.Contains(r.stdout, "waits") {
 		t.Fatalf("exit %d, %s%s", r.code, r.stdout, r.stderr)
@@ -72,9 +70,7 @@ func TestE13_InjectIntoASessionThatSleeps(t *testing.T) {
 	if r := p.run("inject", id, "--kind", "gossip", "x"); r.code != 2 || !strings.Contains(r.stderr, "background_result") {
 		t.Errorf("an unknown kind: exit %d, %s", r.code, r.stderr)
 	}
-	if r := p.run("exec", "--resume", id, "second"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "--resume", id, "second")
 	body := string(fake.Requests()[1].Body)
 	told, words := strings.Index(body, "&lt;/data&gt; was edited"), strings.Index(body, `"second"`)
 	if told < 0 || words < told || !strings.Contains(body, `from=\"brief.md\"`) {

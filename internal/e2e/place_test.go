@@ -92,6 +92,16 @@ func (p *place) runIn(stdin io.Reader, args ...string) ran {
 	return p.finish(cmd)
 }
 
+// ok runs gamma, which must end well.
+func (p *place) ok(args ...string) ran {
+	p.t.Helper()
+	r := p.run(args...)
+	if r.code != 0 {
+		p.t.Fatalf("%q: %+v", args, r)
+	}
+	return r
+}
+
 // finish runs a command to its end.
 func (p *place) finish(cmd *exec.Cmd) ran {
 	p.t.Helper()

@@ -20,9 +20,7 @@ func TestR20_ToolsReachNothingOfGamma(t *testing.T) {
 	p := newPlace(t)
 	p.home = filepath.Join(p.ws, "data")
 	p.env = append(p.env, "GAMMA_MODEL=script:"+p.write("other.yaml", "version: 1\nsteps: [{text: other-secret-words}]\n"))
-	if r := p.run("exec", "--json", "another session"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "--json", "another session")
 	other := p.readSession()
 	otherLog := p.transcriptFile()
 	words := read(t, otherLog)

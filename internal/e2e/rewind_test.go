@@ -98,16 +98,12 @@ func TestE48_OthersWorkBetweenTwoEdits(t *testing.T) {
 	p := newPlace(t)
 	p.script("version: 1\nsteps:\n  - tools: [{name: write, args: {path: a, content: \"A1\\n\"}}]\n  - text: made\n" +
 		"  - tools: [{name: read, args: {path: a}}]\n  - tools: [{name: edit, args: {path: a, edits: [{oldText: A1, newText: A2}]}}]\n  - text: changed\n")
-	if r := p.run("exec", "make"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "make")
 	file := filepath.Join(p.ws, "a")
 	if err := os.WriteFile(file, []byte("A1\nhours of work\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := p.run("exec", "--resume", "last", "change"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "--resume", "last", "change")
 	if r := p.run("session", "rewind", "last", "--to", "start"); r.code != 1 || !strings.Contains(r.stderr, "a was also changed by others") {
 		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -139,9 +135,7 @@ func TestE48_NamesCantImitateLines(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.script("version: 1\nsteps:\n  - tools: [{name: write, args: {path: \"new\\nrestored all.txt\", content: x}}]\n  - text: made\n")
-	if r := p.run("exec", "make"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "make")
 	if r := p.run("session", "rewind", "last", "--to", "start"); r.code != 0 || !strings.Contains(r.stdout, `removed new\nrestored all.txt`) {
 		t.Errorf("exit %d, %s%s", r.code, r.stdout, r.stderr)
 	}

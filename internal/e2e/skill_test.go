@@ -89,22 +89,16 @@ func TestI5_OwnWriteIsNotToldAgain(t *testing.T) {
 	p := newPlace(t)
 	const text = "# Report\n"
 	fake := p.provider(fakeprovider.Responses, "version: 1\nsteps:\n  - tools: [{name: write, args: {path: report.md, content: \"# Report\\n\"}}]\ndefault: {text: Fine.}\n", fakeprovider.Options{})
-	if r := p.run("exec", "first"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "first")
 	sum := sha256.Sum256([]byte(text))
 	id := p.readSession().id
 	tell := func(aid, revision, words string) {
 		t.Helper()
-		if r := p.run("inject", id, "--id", aid, "--kind", "artifact_update", "--ref", "report.md", "--to-revision", revision, words); r.code != 0 {
-			t.Fatalf("exit %d, %s", r.code, r.stderr)
-		}
+		p.ok("inject", id, "--id", aid, "--kind", "artifact_update", "--ref", "report.md", "--to-revision", revision, words)
 	}
 	tell("u1", "sha256:"+hex.EncodeToString(sum[:]), "report.md was written")
 	tell("u2", "sha256:00", "the user saved report.md")
-	if r := p.run("exec", "--resume", id, "second"); r.code != 0 {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
+	p.ok("exec", "--resume", id, "second")
 	requests := fake.Requests()
 	body := string(requests[len(requests)-1].Body)
 	if strings.Contains(body, "report.md was written") || strings.Count(body, "the user saved report.md") != 1 {

@@ -174,47 +174,46 @@ func (p *place) goesOn(strictly func()) {
 	strictly()
 }
 
-// TestW36_KilledWhileItStreams: a part of the answer was seen and is no reply.
-func TestW36_KilledWhileItStreams(t *testing.T) {
+// inTheAnswer stops a run in the middle of its answer, with each kind of model,
+// and goes on with it.
+func inTheAnswer(t *testing.T, stop func(t *testing.T, p *place, r *running)) {
 	t.Parallel()
 	for _, kind := range models() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			strictly := p.holding(t, kind)
-			r := p.streaming(kind)
-			r.kill()
-			if code := r.end(); code != -1 {
-				t.Fatalf("exit %d", code)
-			}
-			if n := p.readSession().kinds()["assistant"]; n != 0 {
-				t.Errorf("%d answers before the restart", n)
-			}
+			stop(t, p, p.streaming(kind))
 			p.goesOn(strictly)
 		})
 	}
 }
 
+// TestW36_KilledWhileItStreams: a part of the answer was seen and is no reply.
+func TestW36_KilledWhileItStreams(t *testing.T) {
+	inTheAnswer(t, func(t *testing.T, p *place, r *running) {
+		r.kill()
+		if code := r.end(); code != -1 {
+			t.Fatalf("exit %d", code)
+		}
+		if n := p.readSession().kinds()["assistant"]; n != 0 {
+			t.Errorf("%d answers before the restart", n)
+		}
+	})
+}
+
 // TestW36_ProcessRestart: a signal parks the run in the middle of the answer;
 // the next process goes on with the same attempt.
 func TestW36_ProcessRestart(t *testing.T) {
-	t.Parallel()
-	for _, kind := range models() {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			p := newPlace(t)
-			strictly := p.holding(t, kind)
-			r := p.streaming(kind)
-			r.signal(syscall.SIGTERM)
-			if code := r.end(); code != 130 {
-				t.Fatalf("exit %d, %s", code, r.stderr)
-			}
-			if run := p.history(); run.Status != flow.Parked || run.Reason != flow.ForHost {
-				t.Errorf("the run is %s, %s", run.Status, run.Reason)
-			}
-			p.goesOn(strictly)
-		})
-	}
+	inTheAnswer(t, func(t *testing.T, p *place, r *running) {
+		r.signal(syscall.SIGTERM)
+		if code := r.end(); code != 130 {
+			t.Fatalf("exit %d, %s", code, r.stderr)
+		}
+		if run := p.history(); run.Status != flow.Parked || run.Reason != flow.ForHost {
+			t.Errorf("the run is %s, %s", run.Status, run.Reason)
+		}
+	})
 }
 
 // TestW36_SessionReload: another process takes the session between the kill and
@@ -231,9 +230,7 @@ func TestW36_SessionReload(t *testing.T) {
 				t.Fatal("it didn't die")
 			}
 			id := p.readSession().id
-			if r := p.run("inject", id, "--kind", "client_view", "The user looks at line 3."); r.code != 0 {
-				t.Fatalf("%+v", r)
-			}
+			p.ok("inject", id, "--kind", "client_view", "The user looks at line 3.")
 			if r := p.run("session", "show", id); r.code != 0 {
 				t.Errorf("%+v", r)
 			}
@@ -272,9 +269,7 @@ func TestW36_StaleBranch(t *testing.T) {
 			if answered != (point != "step.prompted") {
 				t.Fatalf("an answer at the kill: %v", answered)
 			}
-			if r := p.run("session", "rewind", id, "--to", "start"); r.code != 0 {
-				t.Fatalf("%+v", r)
-			}
+			p.ok("session", "rewind", id, "--to", "start")
 			fresh := summaryScript()
 			if answered { // the script goes on behind it
 				fresh = strings.Replace(fresh, "steps:\n", "steps:\n  - {text: The place of the stale answer.}\n", 1)
@@ -337,9 +332,7 @@ func TestW36_LoopVisits(t *testing.T) {
 				if r := p.run("run", "recommend", "Choose a name."); r.code != 3 {
 					t.Fatalf("%+v", r)
 				}
-				if r := p.run("runs", "answer", "last", "--choice", "replan", "--text", "Shorter."); r.code != 0 {
-					t.Fatalf("%+v", r)
-				}
+				p.ok("runs", "answer", "last", "--choice", "replan", "--text", "Shorter.")
 				if !p.diesAt(point+":4", "run", "--resume", "last") {
 					t.Fatal("it didn't die")
 				}

@@ -29,16 +29,6 @@ func (p *place) meanwhile(do func(session string)) {
 	}
 }
 
-// ok runs gamma, which must end well.
-func (p *place) ok(args ...string) ran {
-	p.t.Helper()
-	r := p.run(args...)
-	if r.code != 0 {
-		p.t.Fatalf("%q: %+v", args, r)
-	}
-	return r
-}
-
 // TestW36_OneReplyWhateverHappens: one visible reply of the step, whatever else
 // goes on in its session.
 func TestW36_OneReplyWhateverHappens(t *testing.T) {

@@ -164,7 +164,7 @@ func TestC6_TheStoryOfAWorkflow(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	r := p.run("demo", "--story", "workflow", "--dir", filepath.Join(filepath.Dir(p.ws), "story"))
-	for _, want := range []string{"is killed (SIGKILL)", "each candidate that isn't selected", "approve waits for a person", "prompts: 1, visible replies: 1, processes: 3"} {
+	for _, want := range []string{"is killed (SIGKILL)", "each candidate that isn't selected", "? Approve the recommended plan", "prompts: 1, visible replies: 1, processes: 3"} {
 		if !strings.Contains(r.stdout+r.stderr, want) {
 			t.Errorf("it doesn't say %q", want)
 		}

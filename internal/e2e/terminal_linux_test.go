@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,10 +87,15 @@ func (x *terminal) keys(s string) {
 	}
 }
 
-// end waits for gamma's end and returns its exit code.
-func (x *terminal) end() int {
+// ends waits for gamma's end, which has this exit code.
+func (x *terminal) ends(code int) {
+	x.t.Helper()
+	timer := time.AfterFunc(patience, func() { _ = x.cmd.Process.Kill() })
+	defer timer.Stop()
 	_ = x.cmd.Wait()
-	return x.cmd.ProcessState.ExitCode()
+	if got := x.cmd.ProcessState; got.ExitCode() != code {
+		x.t.Errorf("gamma ended with %s, want exit code %d\n%s", got, code, x.text())
+	}
 }
 
 func TestW41_ARunIsFollowedAndAnsweredInATerminal(t *testing.T) {
@@ -104,9 +110,7 @@ func TestW41_ARunIsFollowedAndAnsweredInATerminal(t *testing.T) {
 	x.see("│ You asked for: shorter ")
 	x.see("  ☑ replan (terminal:user): shorter\n")
 	x.keys("1\n")
-	if code := x.end(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(0)
 	x.see("✓ completed · 5 steps · ")
 	for _, want := range []string{"  ✓ plan ↻2 ", "  \"notes\": \"shorter\"\n"} {
 		if !strings.Contains(x.text(), want) {
@@ -122,16 +126,12 @@ func TestC8_CtrlCInATerminalParksTheRun(t *testing.T) {
 	x.see("/600 files")
 	x.see("Ctrl-C parks it")
 	x.keys("\x03")
-	if code := x.end(); code != 130 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(130)
 	x.see("⏸ parked (host)\nGo on with:\n")
 	x = p.terminal(60, "run", "--resume", "last")
 	x.see("check ↻2")
 	x.keys("\x03")
-	if code := x.end(); code != 130 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(130)
 	if strings.Contains(x.text(), " before\n") {
 		t.Errorf("a step that was broken off counts as done:\n%s", x.text())
 	}
@@ -143,9 +143,7 @@ func TestC8_AnEndedRunIsToldAsSuch(t *testing.T) {
 	p := newPlace(t)
 	p.ok("run", "branch", "--input", `{"path": "nosuch"}`)
 	x := p.terminal(60, "run", "--resume", "last")
-	if code := x.end(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(0)
 	x.see("✓ completed · it had ended before; nothing was done\n")
 	if strings.Contains(x.text(), "resumed") {
 		t.Errorf("nothing was resumed:\n%s", x.text())
@@ -169,9 +167,7 @@ func TestC8_ARunShowsWhatTheModelDoesInAStep(t *testing.T) {
 	p.touch("go")
 	x.see("    ✓ bash until [ -e go ]; do sleep 0.1; done  ")
 	x.see("    ✗ submit · not accepted: the submission doesn't fit:\n    │ /answer: got number, want string\n")
-	if code := x.end(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(0)
 	r := p.run("run", "echo", "how many?")
 	for _, want := range []string{"\n    … bash until [ -e go ]; do sleep 0.1; done\n", "\n    ✗ submit · not accepted: the submission doesn't fit: /answer: got number, want string\n"} {
 		if strings.Count(r.stderr, want) != 1 {
@@ -196,22 +192,16 @@ func TestW31_AStepsQuestionIsAnsweredInATerminal(t *testing.T) {
 	x.keys("\nThe red one\n")
 	x.see("│ Dark or light?")
 	x.keys("\x03")
-	if code := x.end(); code != 130 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(130)
 	x = p.terminal(80, "run", "--resume", "last")
 	x.see("│ Dark or light?")
 	x.keys("\x04")
-	if code := x.end(); code != 3 {
-		t.Errorf("without an answer: exit code %d\n%s", code, x.text())
-	}
+	x.ends(3) // without an answer
 	x.see("The step waits for you. Answer with:")
 	x = p.terminal(80, "run", "--resume", "last")
 	x.see("│ Dark or light?")
 	x.keys("Dark\n")
-	if code := x.end(); code != 0 {
-		t.Errorf("exit code %d\n%s", code, x.text())
-	}
+	x.ends(0)
 	x.see(`"answer": "dark red"`)
 	if n := strings.Count(x.text(), "Dark or light?"); n != 1 {
 		t.Errorf("asked %d times", n)

@@ -99,7 +99,7 @@ func (p *place) fixed(want int) {
 	if run == nil || run.Status != flow.Completed {
 		p.t.Fatalf("the run hasn't completed: %+v", run)
 	}
-	b, err := os.ReadFile(filepath.Join(p.ws, "fix-loop.txt"))
+	b, err := os.ReadFile(filepath.Join(p.ws, "fixed.txt"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestR2_WorkflowCrashPoints(t *testing.T) {
 					status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 					return status.Signaled() && status.Signal() == syscall.SIGKILL
 				}
-				if !died("run", "fix-loop", "--input", `{"lines":2}`) {
+				if !died("run", "fix-loop", "--input", `{"file":"fixed.txt","lines":2}`) {
 					break
 				}
 				passings++
@@ -164,7 +164,7 @@ func TestR2_WorkflowKills(t *testing.T) {
 	landed := 0
 	for landed < kills && !t.Failed() {
 		p := newPlace(t)
-		args := []string{"run", "fix-loop", "--input", `{"lines":20}`}
+		args := []string{"run", "fix-loop", "--input", `{"file":"fixed.txt","lines":20}`}
 		for {
 			cmd := p.cmd(args...)
 			if err := cmd.Start(); err != nil {
@@ -256,7 +256,7 @@ func TestC8_AnInterruptedRunIsParked(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(slow, "sh"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		cmd := p.cmd("run", "fix-loop", "--json", "--input", `{"lines":1}`)
+		cmd := p.cmd("run", "fix-loop", "--json", "--input", `{"file":"fixed.txt","lines":1}`)
 		cmd.Env = append(cmd.Env, "PATH="+slow+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
 		cmd.Stdout = &out

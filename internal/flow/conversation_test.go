@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,14 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/played"
 	"github.com/gamma-harness/gamma/workflow"
 )
 
 var update = flag.Bool("update", false, "rewrite the conversation files")
 
-// A conversation file states events ("> verb …") and, under each, the facts of
-// the commit or the refusal, and what is owed then. Lines that start with "#"
-// are comments. Verbs:
+// The lines of a conversation file (package played) are events; under each stand
+// the facts of the commit or the refusal, and what is owed then. Verbs:
 //
 //	use NAME [SESSION]      a run of the definition (definitions_test.go), with a session of origin
 //	here · away             the session is live where decisions are made, or isn't
@@ -46,39 +44,10 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 // After each commit the run is compared with the fold of the facts as they are
 // stored, and Rows with what has changed.
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversation files: %v", err)
-	}
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { runFile(t, f) })
-	}
-}
-
-func runFile(t *testing.T, file string) {
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &conversation{t: t, env: flow.Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).UnixMilli(), Holder: true}}
-	var out strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(string(want), "\n"), "\n") {
-		switch {
-		case strings.HasPrefix(line, "> "):
-			out.WriteString(line + "\n" + c.do(line[2:]))
-		case strings.HasPrefix(line, "#"), line == "":
-			out.WriteString(line + "\n")
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); d != "" {
-		t.Errorf("%s (-want +got):\n%s", file, d)
-	}
+	played.Conversations(t, *update, func(t *testing.T) func(string) string {
+		c := &conversation{t: t, env: flow.Env{Now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).UnixMilli(), Holder: true}}
+		return c.do
+	})
 }
 
 type conversation struct {

@@ -22,6 +22,7 @@ const (
 type Publish struct {
 	Attempt string
 	Update  workflow.Update
+	By      string // who publishes it, if that is a model's call; see host.Tool
 }
 
 func (ev Publish) decide(c *commit) {
@@ -42,7 +43,7 @@ func (ev Publish) decide(c *commit) {
 		c.refuse("too_fast", "update %s/%s: more than 20 updates a second", u.Type, u.Key)
 		return
 	}
-	f := Fact{Kind: KindUpdated, Attempt: ev.Attempt, Type: u.Type, Key: u.Key, Data: Compact(u.Data), Now: c.env.Now}
+	f := Fact{Kind: KindUpdated, Attempt: ev.Attempt, By: ev.By, Type: u.Type, Key: u.Key, Data: Compact(u.Data), Now: c.env.Now}
 	if u.Type == "progress" {
 		p, why := readProgress(u.Data)
 		if why != "" {

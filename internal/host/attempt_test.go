@@ -124,7 +124,7 @@ func TestW41_ASessionHasNoSayInAnothersStep(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"submit": x.Submit(soon(t), other, "r/a#1", nil),
-		"update": x.Publish(soon(t), other, "r/a#1", workflow.Update{}),
+		"update": x.Publish(soon(t), other, "r/a#1", "", workflow.Update{}),
 	} {
 		if err == nil || strings.Contains(err.Error(), "r/b#2") {
 			t.Errorf("%s: %v", name, err)

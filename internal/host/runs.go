@@ -55,6 +55,8 @@ type Config struct {
 	// Outbox delivers what runs tell the sessions of this process; nil: that is
 	// left to others.
 	Outbox *Outbox
+	// Wake ends Work's wait for the next look at what is queued; nil: nobody does.
+	Wake <-chan struct{}
 	// Observe is told of each commit that this host makes while it holds a
 	// claim; nil: nobody listens.
 	Observe func(run string, before *flow.Run, c *flow.Commit)
@@ -338,6 +340,7 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
+			case <-h.Wake:
 			}
 			continue
 		}

@@ -253,9 +253,9 @@ func (x *Steps) Submit(ctx context.Context, l *Live, attempt string, output work
 	return x.hand(ctx, l, attempt, func(s runner.Step) error { return s.Accept(output) })
 }
 
-// Publish stores an update of an open step, by the model of a session.
-func (x *Steps) Publish(ctx context.Context, l *Live, attempt string, u workflow.Update) error {
-	return x.hand(ctx, l, attempt, func(s runner.Step) error { return s.Publish(u) })
+// Publish stores an update of an open step, by a call of the model of a session.
+func (x *Steps) Publish(ctx context.Context, l *Live, attempt, by string, u workflow.Update) error {
+	return x.hand(ctx, l, attempt, func(s runner.Step) error { return s.Publish(by, u) })
 }
 
 // noStep says which steps of the session wait for an output, for a model that

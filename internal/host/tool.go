@@ -70,7 +70,7 @@ func (t *Tool) carry(ctx context.Context, call string, a workflowtool.Args) (str
 	case workflowtool.List:
 		return t.list()
 	case workflowtool.Update:
-		return t.update(ctx, a)
+		return t.update(ctx, call, a)
 	}
 	runs, err := t.Runs(ctx)
 	if err != nil {
@@ -137,7 +137,9 @@ func (t *Tool) attempt(a workflowtool.Args) (string, error) {
 	return id, nil
 }
 
-func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) {
+// update publishes an update of the open step. The call stands in its fact, so
+// that one which is carried out again after a crash finds what it has done.
+func (t *Tool) update(ctx context.Context, call string, a workflowtool.Args) (string, error) {
 	attempt, err := t.attempt(a)
 	switch {
 	case err != nil:
@@ -146,7 +148,17 @@ func (t *Tool) update(ctx context.Context, a workflowtool.Args) (string, error) 
 		return "", errors.New("update needs update, with type and data")
 	}
 	u := workflow.Update{Type: a.Update.Type, Key: cmp.Or(a.Update.Key, "step"), Data: a.Update.Data}
-	if err := t.Steps.Publish(ctx, t.Here, attempt, u); err != nil {
+	runs, err := t.Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	run, _, _ := strings.Cut(attempt, "/")
+	by := t.who() + "/" + call
+	_, err = runs.Store.Taken(ctx, store.Key{Run: run, By: by, Key: u.Key})
+	if errors.Is(err, store.ErrNotFound) {
+		err = t.Steps.Publish(ctx, t.Here, attempt, by, u)
+	}
+	if err != nil {
 		return "", err
 	}
 	return "Stored.", nil

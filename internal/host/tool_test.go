@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/llm"
 	w "github.com/gamma-harness/gamma/workflow"
 )
 
@@ -153,6 +155,57 @@ func TestW16_AStepPublishesUpdates(t *testing.T) {
 	}
 	if told := q.told(h.id); !strings.Contains(told, "result: Stored.") || !strings.Contains(told, "its type is no name") {
 		t.Error(told)
+	}
+}
+
+// A call that publishes and is carried out again after a crash publishes once.
+func TestW41_ACallThatComesAgainPublishesOnce(t *testing.T) {
+	p := newPlace(t)
+	p.echo()
+	asked, pass := make(chan *llm.Request), make(chan struct{})
+	q := p.process("h", &paced{p.script("  - tools: [{name: workflow, args: {action: update, update: {type: note, key: a, data: {n: 1}}}}]\n  - text: never\n"), asked, pass})
+	h := q.open("")
+	id := q.begin("echo", h.id)
+	ctx, end := context.WithCancel(t.Context())
+	driven := q.driven(ctx, id)
+	published := func() (by []string) {
+		t.Helper()
+		log, err := p.db.Log(t.Context(), id, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range log {
+			for _, f := range e.Facts {
+				if f.Kind == flow.KindUpdated {
+					by = append(by, f.By)
+				}
+			}
+		}
+		return by
+	}
+	<-asked
+	pass <- struct{}{}
+	<-asked // the call has its result
+	if by := published(); len(by) != 1 {
+		t.Fatalf("published by %q", by)
+	}
+	_, call, _ := strings.Cut(published()[0], "/")
+	update := func(call string, n int) session.Output {
+		return h.call(call, m{"action": "update", "update": m{"type": "note", "key": "a", "data": m{"n": n}}})
+	}
+	says(t, update(call, 1), "ok", "Stored.")
+	if by := published(); len(by) != 1 {
+		t.Errorf("published by %q", by)
+	}
+	says(t, update("c99.1", 2), "ok", "Stored.")
+	says(t, update(call, 1), "ok", "Stored.")
+	if by := published(); len(by) != 2 {
+		t.Errorf("published by %q", by)
+	}
+	end()
+	driven()
+	if r, _, err := p.db.Load(t.Context(), id); err != nil || string(r.News[flow.NewsKey("note", "a")].Data) != `{"n":2}` {
+		t.Errorf("%+v, %v", r.News, err)
 	}
 }
 

@@ -1,24 +1,11 @@
 package owner
 
-import (
-	"net"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// peerUID returns the user id of the process at the other end, as it was when
-// the connection was made.
-func peerUID(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	var cred *unix.Ucred
-	if cerr := raw.Control(func(fd uintptr) {
-		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); cerr != nil {
-		return -1, cerr
-	}
+// socketPeer returns the user id at the other end of a socket; -1 with an
+// error.
+func socketPeer(fd int) (uid int, err error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
 		return -1, err
 	}

@@ -53,6 +53,17 @@ func Injected(in wire.Injection) (transcript.Arrive, error) {
 	return a, err
 }
 
+// Spoken returns the arrival of a person's words, or a *wire.Refusal: the one
+// check for those by the socket and for those that a process deposits.
+func Spoken(in wire.Prompt) (transcript.Arrive, error) {
+	a, err := spoken(in, transcript.ClassPrompt)
+	var r *refused
+	if errors.As(err, &r) {
+		return a, &r.Refusal
+	}
+	return a, err
+}
+
 func injected(in wire.Injection) (transcript.Arrive, error) {
 	if err := checkName("id", in.ID); err != nil {
 		return transcript.Arrive{}, err

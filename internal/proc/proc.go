@@ -36,7 +36,8 @@
 //
 //	Cause nil, Code 0…255              the child ended by itself
 //	Cause nil, Signal set              somebody else's signal ended it; Code is 128 + its number
-//	Cause set                          we ended the tree: the context's cause, or what Terminate was given
+//	Cause set                          we ended the tree: the context's cause, or what Terminate was given; also
+//	                                   when INT or HUP ended the child and the order came just after
 //	Lost                               the child was still there after KILL (stuck in the kernel); Code is -1
 //
 // Left says that members of the tree are still running. Close ends them and
@@ -65,6 +66,9 @@ const (
 	DrainSilence = 200 * time.Millisecond
 	DrainLimit   = time.Second
 )
+
+// hearing is how much later than a child we may take up a signal that both got.
+const hearing = 500 * time.Millisecond
 
 // DefaultGrace is the time between TERM and KILL where none is given.
 const DefaultGrace = 2 * time.Second
@@ -125,6 +129,22 @@ type Process struct {
 type order struct {
 	grace time.Duration
 	cause error
+}
+
+// TryFirst makes the runtime find out now how it can start children. A process
+// that catches signals calls it before that.
+//
+// Else Linux's runtime does it at the first child, by a child of its own that
+// shares our memory and, unlike those that execute something, blocks no
+// signals. A Ctrl-C in a terminal reaches that one too: it runs our handler, in
+// our memory. Where we have stopped to catch the signal meanwhile, the handler
+// ends it in its midst, and our thread goes on as if it were in the handler:
+// the runtime crashes with "morestack on gsignal". While no signal is caught,
+// what ends that child ends us as well.
+func TryFirst() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Release() // looking for a process is what makes the runtime try
+	}
 }
 
 // Start starts the child. When ctx ends before the child, the tree is ended.
@@ -261,12 +281,35 @@ func (p *Process) supervise(ctx context.Context, grace time.Duration) {
 	if !p.result.Lost {
 		p.reap()
 	}
+	if p.result.Cause == nil && fromTerminal(p.result.Signal) {
+		p.result.Cause = p.causeSoon(ctx)
+	}
 	p.result.Left = len(left) > 0
 	p.result.Duration = time.Since(p.started)
 	p.mu.Lock()
 	p.left = left
 	p.mu.Unlock()
 	close(p.done)
+}
+
+// fromTerminal reports whether it is a signal that a terminal sends to a whole
+// group and that gamma catches.
+func fromTerminal(signal string) bool { return signal == "SIGINT" || signal == "SIGHUP" }
+
+// causeSoon waits a moment for an order to end the tree. A child is of our
+// group until it has a session of its own; a Ctrl-C in that moment ends it
+// before it executes anything, and before we have heard of it ourselves.
+func (p *Process) causeSoon(ctx context.Context) error {
+	timer := time.NewTimer(hearing)
+	defer timer.Stop()
+	select {
+	case o := <-p.order:
+		return o.cause
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
 }
 
 func (p *Process) exitedWithin(d time.Duration) bool {

@@ -364,3 +364,26 @@ func TestStreamsApartAndInput(t *testing.T) {
 		t.Error("a missing program was started")
 	}
 }
+
+// TestC8_TheTerminalsSignalIsOurs: a Ctrl-C that ends a child before it has its
+// own session is the order that we get a moment later, not the child's failure.
+func TestC8_TheTerminalsSignalIsOurs(t *testing.T) {
+	parked := errors.New("parked")
+	for _, signal := range []string{"INT", "HUP", "TERM"} {
+		t.Run(signal, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			p := start(t, ctx, "kill -"+signal+" $$")
+			<-p.Exited()
+			if signal == "TERM" { // somebody's who meant the child
+				<-p.Done()
+			}
+			cancel(parked)
+			if got := p.Wait().Cause; (got == parked) != (signal != "TERM") {
+				t.Errorf("the cause is %v", got)
+			}
+		})
+	}
+	if r, _ := run(t, "kill -INT $$"); r.Cause != nil || r.Signal != "SIGINT" || r.Code != 130 {
+		t.Errorf("without an order: %+v", r)
+	}
+}

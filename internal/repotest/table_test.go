@@ -44,19 +44,22 @@ func rooms() map[string]room {
 	return map[string]room{
 		"workflow":           {public, nil},
 		"workflow/builtin":   {public, []string{"workflow"}},
+		".":                  {edge, append(internal("catalog", "cli"), "workflow")},
+		"runs":               {edge, append(internal("catalog", "flow", "host", "runner", "store"), "workflow")},
 		"examples/workflows": {public, []string{"workflow"}},
-		"llm":                {public, nil},
+		"llm":                {public, internal("yamltext")},
 		"yjs":                {public, nil},
 		"wire":               {public, nil},
 
 		"internal/transcript": {core, []string{"llm"}},
-		"internal/skill":      {core, nil},
+		"internal/skill":      {core, internal("yamltext")},
 		"internal/document":   {core, nil},
 		"internal/artifact":   {core, internal("document")},
 		"internal/uidoc":      {core, append(internal("artifact"), "yjs")},
 		"internal/session":    {core, append(internal("transcript", "skill", "artifact"), "llm")},
 		"internal/flow":       {core, []string{"workflow"}},
 		"internal/permission": {core, nil},
+		"internal/yamltext":   {core, nil},
 		"internal/view":       {core, append(internal("flow", "transcript", "session"), "workflow")},
 
 		"internal/disk":              {edge, internal("transcript", "artifact", "session")},
@@ -77,6 +80,7 @@ func rooms() map[string]room {
 		"internal/script":            {edge, []string{"workflow"}},
 		"internal/channel":           {edge, internal("flow")},
 		"internal/host":              {edge, append(internal("transcript", "session", "flow", "agent", "runner", "artifact", "store", "tool/workflowtool"), "workflow")},
+		"internal/catalog":           {edge, append(internal("host", "store", "tool/shell"), "workflow", "examples/workflows")},
 		"internal/dataplane": {edge, append(internal("transcript", "artifact", "document", "uidoc", "session",
 			"disk", "host", "view", "web"), "wire")},
 		"internal/web":        {edge, nil},
@@ -85,12 +89,14 @@ func rooms() map[string]room {
 
 		"cmd/gamma": {command, all},
 
-		"internal/sim":       {tests, all},
-		"internal/e2e":       {tests, all},
-		"internal/peers":     {tests, all},
-		"internal/sim/audit": {tests, all},
-		"internal/sim/runs":  {tests, all},
-		"internal/repotest":  {tests, nil},
+		"internal/played":     {tests, nil},
+		"internal/sim":        {tests, all},
+		"internal/e2e":        {tests, all},
+		"internal/peers":      {tests, all},
+		"internal/sim/audit":  {tests, all},
+		"internal/sim/mutant": {tests, nil},
+		"internal/sim/runs":   {tests, all},
+		"internal/repotest":   {tests, nil},
 	}
 }
 

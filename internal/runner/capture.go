@@ -27,7 +27,7 @@ func (w *work) lines() func(context.Context, string) {
 		if err != nil || json.Unmarshal(out, &u) != nil || u == nil {
 			return // a line that is no update
 		}
-		w.publish(ctx, *u) // refused ones are the author's matter, and no reason to fail the command
+		w.publish(ctx, "", *u) // refused ones are the author's matter, and no reason to fail the command
 	}
 }
 

@@ -1,10 +1,12 @@
 // Package runner carries out one claimed workflow run: what flow.Owed says, one
 // effect at a time, each outcome stored before the next begins.
 //
-// Drive owns the run value. Everything that changes it passes through one
-// goroutine: the effect that has ended, signals that others left, the deadline,
-// the renewal of the claim, the end of the context. An effect runs in a
-// goroutine of its own and gets the run as it stood when it began.
+// One goroutine at a time drives, and owns the run value. Everything that
+// changes it passes through that one: the effect that has ended, signals that
+// others left, the deadline, the renewal of the claim, the end of the context.
+// An effect runs in a goroutine of its own and gets the run as it stood when it
+// began. Only what is computed is so short mostly that the driver does it
+// itself; if it takes longer, another goroutine drives on.
 //
 // # Order
 //

@@ -30,6 +30,7 @@ type memory struct {
 	outputs map[int64]workflow.JSON
 	signals []runner.Signal
 	lost    bool
+	renewed int
 	before  func(c *flow.Commit) // called before each commit, if set
 	changed chan struct{}        // gets a value, if there is room, after each commit
 }
@@ -78,6 +79,7 @@ func (m *memory) Renew(context.Context) (time.Time, error) {
 	if m.lost {
 		return time.Time{}, runner.ErrLost
 	}
+	m.renewed++
 	return time.Now().Add(runner.Lease), nil
 }
 

@@ -73,57 +73,28 @@ type Config struct {
 	Trouble func(err error)
 }
 
-// runner is a run that is being carried out. The goroutine of Drive owns it.
+// runner is a run that is being carried out. One goroutine at a time owns it,
+// the one that drives.
 type runner struct {
 	Config
+	ctx      context.Context // when it ends, the run is parked
+	renewal  *time.Ticker
+	polling  *time.Ticker
+	ended    chan ending // gets one value
 	running  *effect
 	events   chan arrival
 	late     *time.Timer // fires before the lease runs out
 	lost     chan struct{}
 	outputs  *outputs
-	wish     *Signal         // a cancel or escape that the open step was told of
-	expired  bool            // the open effect was told that its time is up
-	stop     <-chan struct{} // closed when the run is to be given up
-	until    atomic.Int64    // when the lease ends, in Unix milliseconds
-	troubled bool            // Trouble was told, and the store couldn't be used since
+	wish     *Signal      // a cancel or escape that the open step was told of
+	expired  bool         // the open effect was told that its time is up
+	until    atomic.Int64 // when the lease ends, in Unix milliseconds
+	troubled bool         // Trouble was told, and the store couldn't be used since
 }
-
-// arrival is what an effect sends.
-type arrival struct {
-	from  *effect
-	event flow.Event
-	err   error      // the surroundings failed
-	reply chan error // of updates: stored, or refused
-}
-
-// effect is what runs.
-type effect struct {
-	*flow.Effect
-	stop context.CancelCauseFunc
-	done chan struct{}
-}
-
-// Ending is the cause with which the context of an effect ends: one of the causes
-// of package flow.
-type Ending string
-
-// Error is the cause.
-func (e Ending) Error() string { return string(e) }
-
-// The causes with which an effect is ended. A park leaves a step as it is.
-const (
-	errDeadline  = Ending(flow.CauseTimeout)
-	errCancelled = Ending(flow.CauseCancel)
-	errEscaped   = Ending(flow.CauseEscape)
-	errParked    = Ending(flow.CausePark)
-)
-
-// errOver ends an effect that is no longer wanted.
-var errOver = errors.New("no longer wanted")
 
 // Drive carries out a claimed run until nothing is owed.
 func Drive(ctx context.Context, c Config) (*flow.Run, error) {
-	r := &runner{Config: c, events: make(chan arrival), lost: make(chan struct{}, 1), outputs: newOutputs(c.Claim), stop: ctx.Done()}
+	r := &runner{Config: c, ctx: ctx, events: make(chan arrival), lost: make(chan struct{}, 1), ended: make(chan ending, 1), outputs: newOutputs(c.Claim)}
 	r.late = time.AfterFunc(time.Until(c.Until)-crashpoint.Quick(StartMargin), func() {
 		select {
 		case r.lost <- struct{}{}:
@@ -131,55 +102,114 @@ func Drive(ctx context.Context, c Config) (*flow.Run, error) {
 		}
 	})
 	defer r.late.Stop()
+	r.renewal, r.polling = time.NewTicker(crashpoint.Quick(RenewEvery)), time.NewTicker(PollSignals)
+	defer r.renewal.Stop()
+	defer r.polling.Stop()
 	r.until.Store(c.Until.UnixMilli())
-	err := r.drive(ctx)
+	go r.driving(r.begin)
+	e := <-r.ended
 	r.until.Store(0)
 	r.end(errOver)
-	return r.Run, err
+	if e.panic != nil {
+		panic(e.panic)
+	}
+	return r.Run, e.err
 }
 
-func (r *runner) drive(ctx context.Context) error {
-	store := context.WithoutCancel(ctx) // what is begun is stored
+// ending is how driving ended.
+type ending struct {
+	err   error
+	panic any // of a broken invariant: Drive's caller gets it
+}
+
+// driving calls what drives and tells how that ended, unless somebody else
+// drives on.
+func (r *runner) driving(drive func() (over bool, err error)) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.ended <- ending{panic: p}
+		}
+	}()
+	if over, err := drive(); over {
+		r.ended <- ending{err: err}
+	}
+}
+
+// begin takes the claim into the run and drives.
+func (r *runner) begin() (over bool, err error) {
+	store := r.storing()
 	if err := r.signals(store); err != nil {
-		return err
+		return true, err
 	}
 	if err := r.decide(store, r.Claimed, nil); err != nil {
-		return err
+		return true, err
 	}
-	renew, poll := time.NewTicker(crashpoint.Quick(RenewEvery)), time.NewTicker(PollSignals)
-	defer renew.Stop()
-	defer poll.Stop()
+	return r.drive()
+}
+
+// storing is the context of what is written: what is begun is stored.
+func (r *runner) storing() context.Context { return context.WithoutCancel(r.ctx) }
+
+// drive goes on until nothing is owed; over is false if somebody else drives on.
+func (r *runner) drive() (over bool, err error) {
+	store := r.storing()
 	for {
-		if err := r.reconcile(store); err != nil {
-			return err
+		owed, err := r.reconcile(store)
+		switch {
+		case err != nil || owed == nil:
+			return true, err
+		case r.running != nil:
+			err = r.step(store)
+		case owed.Kind == flow.DoCompute:
+			a, mine := r.compute(owed)
+			if !mine {
+				return false, nil
+			}
+			if err = r.arrived(store, a); err == nil {
+				err = r.glance(store)
+			}
+		default:
+			r.start(owed)
 		}
-		if r.running == nil {
-			return nil
-		}
-		deadline, stop := r.deadline()
-		err := r.step(ctx, store, renew.C, poll.C, deadline)
-		stop()
 		if err != nil {
-			return err
+			return true, err
 		}
 	}
 }
 
 // step waits for one thing to happen and carries it out.
-func (r *runner) step(ctx, store context.Context, renew, poll, deadline <-chan time.Time) error {
+func (r *runner) step(store context.Context) error {
+	deadline, stop := r.deadline()
+	defer stop()
 	select {
 	case a := <-r.events:
 		return r.arrived(store, a)
-	case <-renew:
-		return r.renew(store)
-	case <-poll:
-		return r.signals(store)
 	case <-deadline:
 		return r.overdue(store)
+	case <-r.renewal.C:
+		return r.renew(store)
+	case <-r.polling.C:
+		return r.signals(store)
 	case <-r.lost:
 		return r.tooLate()
-	case <-ctx.Done():
+	case <-r.ctx.Done():
 		return r.park(store)
+	}
+}
+
+// glance carries out what has happened meanwhile, if anything has.
+func (r *runner) glance(store context.Context) error {
+	select {
+	case <-r.renewal.C:
+		return r.renew(store)
+	case <-r.polling.C:
+		return r.signals(store)
+	case <-r.lost:
+		return r.tooLate()
+	case <-r.ctx.Done():
+		return r.park(store)
+	default:
+		return nil
 	}
 }
 
@@ -217,7 +247,7 @@ func (r *runner) tried(call func() error) error {
 			if r.running != nil {
 				return r.tooLate()
 			}
-		case <-r.stop:
+		case <-r.ctx.Done():
 			t.Stop()
 			return err
 		}
@@ -290,79 +320,19 @@ func (r *runner) commit(ctx context.Context, ev flow.Event, consumed []string) (
 	return nil, nil
 }
 
-// reconcile makes what runs equal to what is owed.
-func (r *runner) reconcile(ctx context.Context) error {
+// reconcile ends what is no longer owed and returns what is.
+func (r *runner) reconcile(ctx context.Context) (*flow.Effect, error) {
 	owed := flow.Owed(r.Graph, r.Run)
 	if r.running != nil && (owed == nil || owed.ID != r.running.ID) {
 		r.end(errOver)
 	}
 	if owed == nil || r.running != nil {
-		return nil
+		return owed, nil
 	}
 	if owed.Kind == flow.DoAction || owed.Kind == flow.DoStep {
-		if err := r.renew(ctx); err != nil {
-			return err
-		}
+		return owed, r.renew(ctx)
 	}
-	r.start(owed)
-	return nil
-}
-
-// start begins an effect.
-func (r *runner) start(owed *flow.Effect) {
-	ctx, stop := context.WithCancelCause(context.Background())
-	e := &effect{owed, stop, make(chan struct{})}
-	r.running, r.expired, r.wish = e, false, nil
-	w := &work{runner: r, effect: e, run: r.Run, ctx: ctx}
-	w.sound, w.unsound = context.WithCancelCause(context.Background())
-	go func() {
-		defer close(e.done)
-		ev, err := w.do()
-		if err == nil && ev == nil {
-			return
-		}
-		select {
-		case r.events <- arrival{from: e, event: ev, err: err}:
-		case <-ctx.Done():
-			w.give(arrival{from: e, event: ev, err: err})
-		}
-	}()
-}
-
-// give hands over what an effect ended with although it was told to end, as
-// long as somebody may wait for it.
-func (w *work) give(a arrival) {
-	t := time.NewTimer(EndWait)
-	defer t.Stop()
-	select {
-	case w.runner.events <- a:
-	case <-t.C:
-	}
-}
-
-// end tells the running effect to end and waits a while for it. What it still
-// sends is dropped.
-func (r *runner) end(cause error) {
-	e := r.running
-	if e == nil {
-		return
-	}
-	r.running = nil
-	e.stop(cause)
-	t := time.NewTimer(EndWait)
-	defer t.Stop()
-	for {
-		select {
-		case a := <-r.events:
-			if a.reply != nil {
-				a.reply <- cause
-			}
-		case <-e.done:
-			return
-		case <-t.C:
-			return
-		}
-	}
+	return owed, nil
 }
 
 // arrived takes what an effect sends.
@@ -386,7 +356,6 @@ func (r *runner) arrived(ctx context.Context, a arrival) error {
 		}
 		return nil
 	}
-	<-a.from.done
 	r.running = nil
 	if a.err != nil {
 		return a.err

@@ -29,7 +29,7 @@ func (w *work) action() (flow.Event, error) {
 	case n.Batch:
 		return w.batch()
 	}
-	out, err := w.callWith(w.ctx, n.ID, "run", nil, func(u workflow.Update) error { return w.publish(w.ctx, u) })
+	out, err := w.callWith(w.ctx, n.ID, "run", nil, func(u workflow.Update) error { return w.publish(w.ctx, "", u) })
 	if err != nil {
 		return w.failed(err)
 	}

@@ -73,8 +73,9 @@ type Step struct {
 	Expect                       workflow.JSON // schema of a submission
 	// Accept checks a submission; its error is told to the model.
 	Accept func(workflow.JSON) error
-	// Publish stores an update of the step.
-	Publish func(workflow.Update) error
+	// Publish stores an update of the step. by names the model's call that makes
+	// it.
+	Publish func(by string, u workflow.Update) error
 	// Waits says, while Step runs, that the step waits for the user (true), or
 	// that the user has spoken or the step goes on otherwise (false). It
 	// returns when that is stored; the step's deadline stands in between. What
@@ -144,7 +145,7 @@ func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
 	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: CompleteSubmit,
 		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Held: w.held, Resumes: w.run.Open.Resumes,
-		There: w.run.Open.There, Publish: func(u workflow.Update) error { return w.publish(w.ctx, u) }}
+		There: w.run.Open.There, Publish: func(by string, u workflow.Update) error { return w.publish(w.ctx, by, u) }}
 	if n.Assistant() {
 		s.Completion = CompleteAssistant
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/gamma-harness/gamma/workflow"
 )
 
-// work is one effect that is being carried out, in a goroutine of its own.
+// work is one effect that is being carried out.
 type work struct {
 	*runner // Graph, Program, Workspace, Env, Steps, events and outputs only
 	effect  *effect
@@ -80,7 +80,8 @@ func (w *work) callWith(ctx context.Context, node, field string, arg workflow.JS
 	return out, err
 }
 
-// answered waits for a callback, but not longer than it is wanted.
+// answered waits for a callback, but not longer than it is wanted. To compute a
+// node is nothing but its callback: that one is left together with its effect.
 func (w *work) answered(ctx context.Context, name string, v workflow.View, arg workflow.JSON) (workflow.JSON, error) {
 	type answer struct {
 		out workflow.JSON
@@ -88,6 +89,9 @@ func (w *work) answered(ctx context.Context, name string, v workflow.View, arg w
 	}
 	if len(arg) == 0 {
 		arg = workflow.JSON("null")
+	}
+	if w.effect.Kind == flow.DoCompute {
+		return w.Program.Call(ctx, name, v, arg)
 	}
 	c := make(chan answer, 1)
 	go func() {
@@ -371,9 +375,9 @@ func (w *work) exit(n *workflow.Node) (workflow.JSON, error) {
 
 // publish stores an update of the running step. One that comes too fast waits
 // for its turn.
-func (w *work) publish(ctx context.Context, u workflow.Update) error {
+func (w *work) publish(ctx context.Context, by string, u workflow.Update) error {
 	for {
-		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u})
+		err := w.send(ctx, flow.Publish{Attempt: w.effect.Attempt, Update: u, By: by})
 		var refused *flow.Refusal
 		if !errors.As(err, &refused) || refused.Code != "too_fast" {
 			return err

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gamma-harness/gamma/internal/played"
 	"github.com/gamma-harness/gamma/internal/skill"
 	"github.com/gamma-harness/gamma/internal/transcript"
 	"github.com/gamma-harness/gamma/llm"
@@ -21,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the conversation files")
 
-// A conversation file states events ("> verb …") and, under each, what they
-// led to: the entries of the commit, a refusal, the updates if asked for, and
-// what should be running. Lines that start with "#" are comments. Verbs:
+// The lines of a conversation file (package played) are events; under each stands
+// what it led to: the entries of the commit, a refusal, the updates if asked
+// for, and what should be running. Verbs:
 //
 //	limits turns=N wall=D tokens=N window=N assumed=N  set limits; usage=N: answers report N tokens
 //	deny TOOL · ask TOOL [once] · allow TOOL  what the rules say of a tool from now on
@@ -54,39 +53,7 @@ var update = flag.Bool("update", false, "rewrite the conversation files")
 // Each commit is also cut at every entry (prefix property), and the live
 // state is compared with the fold of the entries (equality property).
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conversation files: %v", err)
-	}
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { runFile(t, f) })
-	}
-}
-
-func runFile(t *testing.T, file string) {
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newConversation(t)
-	var out strings.Builder
-	for _, line := range strings.Split(strings.TrimRight(string(want), "\n"), "\n") {
-		switch {
-		case strings.HasPrefix(line, "> "):
-			out.WriteString(line + "\n" + c.do(line[2:]))
-		case strings.HasPrefix(line, "#"), line == "":
-			out.WriteString(line + "\n")
-		}
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); d != "" {
-		t.Errorf("%s (-want +got):\n%s", file, d)
-	}
+	played.Conversations(t, *update, func(t *testing.T) func(string) string { return newConversation(t).do })
 }
 
 type conversation struct {

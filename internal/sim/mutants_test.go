@@ -3,14 +3,11 @@
 package sim
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/agent"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/sim/mutant"
 )
 
 // mutantSeeds is within how many histories each mutant must be found.
@@ -19,8 +16,8 @@ const mutantSeeds = 2000
 // mutants is the table of rules that can be switched off, and what the
 // switched-off rule does instead. Names with "agent." are of the actor, with
 // "disk." of the simulated disk, the others of the session core.
-func mutants() [][2]string {
-	return [][2]string{
+func mutants() []mutant.Rule {
+	return []mutant.Rule{
 		// starting and holding
 		{"DepositStarts", "an owner that came to deposit starts what waits"},
 		{"FactsMissing", "a run begins without the facts that changed"},
@@ -181,18 +178,13 @@ func TestR1_Mutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { choose("") })
-	for _, m := range mutants() {
-		t.Run(m[0], func(t *testing.T) {
-			choose(m[0])
-			totals, failed := play(k, mutantSeeds, Options{Off: m[0]})
-			if failed == nil {
-				t.Fatalf("survived %d histories: %s", totals.Histories, m[1])
-			}
-			what, _, _ := strings.Cut(failed.Err.Error(), "\n")
-			t.Logf("seed %d: %s", failed.Seed, what)
-		})
-	}
+	mutant.Hunt(t, mutants(), choose, func(name string) mutant.Found {
+		totals, failed := play(k, mutantSeeds, Options{Off: name})
+		if failed == nil {
+			return mutant.Found{Histories: uint64(totals.Histories)}
+		}
+		return mutant.Found{Seed: failed.Seed, Fault: failed.Err.Error()}
+	})
 }
 
 // choose switches one rule off.
@@ -203,39 +195,5 @@ func choose(name string) {
 
 // TestR1_MutantsAreListed holds the table against the hooks in the sources.
 func TestR1_MutantsAreListed(t *testing.T) {
-	hooks := map[string]bool{}
-	hook := regexp.MustCompile(`(?:mutant\(|Off == |case )"((?:\w+\.)?[A-Z]\w+:?)"`)
-	for _, dir := range []string{"../session", "../agent", "."} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if strings.HasSuffix(f, "_test.go") {
-				continue
-			}
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range hook.FindAllSubmatch(b, -1) {
-				hooks[string(m[1])] = true
-			}
-		}
-	}
-	for _, m := range mutants() {
-		name := m[0]
-		if group, _, ok := strings.Cut(name, ":"); ok {
-			name = group + ":"
-		}
-		if !hooks[name] {
-			t.Errorf("no hook for %s", m[0])
-		}
-		hooks[name+" listed"] = true
-	}
-	for name := range hooks {
-		if !strings.HasSuffix(name, " listed") && !hooks[name+" listed"] {
-			t.Errorf("the hook %s is not in the table", name)
-		}
-	}
+	mutant.Listed(t, mutants(), `mutant\(|Off == |case `, "../session", "../agent", ".")
 }

@@ -1,17 +1,15 @@
 package skill
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+
+	"github.com/gamma-harness/gamma/internal/yamltext"
 )
 
 // field is one field of the frontmatter.
@@ -205,67 +203,23 @@ func misread(root ast.Node) *yamlFault {
 // its square.
 const maxDepth = 50
 
-// parseYAML returns the root of the text, nil if it holds nothing.
-func parseYAML(text string) (root ast.Node, fault *yamlFault) {
-	// The parser is foreign code that panics on some inputs; one bad skill
-	// must not take the others away.
-	defer func() {
-		if r := recover(); r != nil {
-			root, fault = nil, &yamlFault{0, fmt.Sprintf("the YAML parser failed: %v", r)}
-		}
-	}()
-	tokens := lexer.Tokenize(text)
-	if line := tooDeep(tokens); line > 0 {
-		return nil, &yamlFault{line, fmt.Sprintf("values are nested more than %d deep", maxDepth)}
+// parseYAML returns the root of the text, nil if it holds nothing. One bad
+// skill must not take the others away.
+func parseYAML(text string) (ast.Node, *yamlFault) {
+	roots, fault := yamltext.Parse(text, maxDepth, parser.ParseComments, parser.AllowDuplicateMapKey())
+	switch {
+	case fault != nil && fault.Kind == yamltext.Failed:
+		return nil, &yamlFault{0, "the YAML parser failed: " + fault.Reason}
+	case fault != nil && fault.Kind == yamltext.Syntax && (strings.Contains(fault.Reason, "\t") || strings.Contains(fault.Reason, "tab ")):
+		return nil, &yamlFault{fault.Line, "a tab stands where YAML wants spaces"}
+	case fault != nil:
+		return nil, &yamlFault{fault.Line, fault.Reason}
+	case len(roots) > 1:
+		return nil, &yamlFault{roots[1].GetToken().Position.Line, "a second document begins here"}
+	case len(roots) == 0:
+		return nil, nil
 	}
-	f, err := parser.Parse(tokens, parser.ParseComments, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return nil, yamlError(err)
-	}
-	for i, d := range f.Docs {
-		if _, isComment := d.Body.(*ast.CommentGroupNode); d.Body == nil || isComment {
-			continue
-		}
-		if i > 0 && root != nil {
-			return nil, &yamlFault{d.Body.GetToken().Position.Line, "a second document begins here"}
-		}
-		root = d.Body
-	}
-	return root, nil
-}
-
-func yamlError(err error) *yamlFault {
-	var y yaml.Error
-	if !errors.As(err, &y) || y.GetToken() == nil {
-		return &yamlFault{0, err.Error()}
-	}
-	reason := y.GetMessage()
-	if strings.Contains(reason, "\t") || strings.Contains(reason, "tab ") {
-		reason = "a tab stands where YAML wants spaces"
-	}
-	return &yamlFault{y.GetToken().Position.Line, reason}
-}
-
-// tooDeep returns the line at which values are nested too deeply, or 0.
-func tooDeep(tokens token.Tokens) int {
-	depth, run := 0, 0 // open brackets; openers in a row, as in "- - - x"
-	for _, t := range tokens {
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-			run++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
-			run++
-		default:
-			run = 0
-		}
-		if depth > maxDepth || run > maxDepth {
-			return t.Position.Line
-		}
-	}
-	return 0
+	return roots[0], nil
 }
 
 // checkRest reports fields that have no meaning or not the standard's form.

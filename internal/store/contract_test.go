@@ -43,6 +43,7 @@ func contract(t *testing.T, open func(t *testing.T) Store) {
 		{"W14 timers are found by their time", timers},
 		{"W13 claims of a dead holder are ended", deadHolder},
 		{"D3 writes at once each get their own outcome", manyAtOnce},
+		{"W12 an ended run can be removed", removed},
 		{"W12 what isn't there is not found", notFound},
 	} {
 		t.Run(c.name, func(t *testing.T) {

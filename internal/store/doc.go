@@ -45,10 +45,13 @@
 // # SQLite
 //
 // WAL, synchronous FULL, foreign keys on, file mode 0600; the settings are read
-// back at opening. All writes go through one goroutine with one connection,
-// which takes up to 64 waiting ones into one transaction. A write that is
+// back at opening. All writes go through one connection: whoever finds it free
+// takes up to 64 waiting ones into one transaction. A write that is
 // refused by its fence leaves the others alone; any other failure rolls the
 // transaction back, and its writes are repeated one by one.
+//
+// Ten times a second at most a write looks first whether the file, its log and
+// the log's index are still those that were opened; else it ends with ErrGone.
 //
 // # Versions
 //

@@ -34,9 +34,9 @@ type SQLite struct {
 	readOnly bool
 	db       *sql.DB // the writer's
 	reads    *sql.DB
-	work     chan *job
-	closing  chan struct{}
-	done     chan struct{}
+	work     chan *job     // writes that wait
+	writer   chan *writer  // holds the writer while nobody uses it
+	closed   chan struct{} // closed when the writer is gone
 }
 
 // OpenSQLite opens the database, makes it if it isn't there, and brings it
@@ -46,7 +46,7 @@ func OpenSQLite(ctx context.Context, path string) (*SQLite, error) {
 }
 
 func open(ctx context.Context, path string, steps []string) (*SQLite, error) {
-	s := &SQLite{path: path, work: make(chan *job, 2*batchSize), closing: make(chan struct{}), done: make(chan struct{})}
+	s := &SQLite{path: path, work: make(chan *job, 2*batchSize), writer: make(chan *writer, 1), closed: make(chan struct{})}
 	err := foreign(ctx, path)
 	if err == nil {
 		err = touch(path)
@@ -61,8 +61,8 @@ func open(ctx context.Context, path string, steps []string) (*SQLite, error) {
 	}
 	if err == nil {
 		var w *writer
-		if w, err = newWriter(ctx, s.db); err == nil {
-			go s.write(w)
+		if w, err = newWriter(ctx, s.db, path); err == nil {
+			s.writer <- w
 			return s, nil
 		}
 	}
@@ -186,9 +186,13 @@ func (s *SQLite) Close() error {
 	if s.readOnly {
 		return s.closeFiles()
 	}
-	close(s.closing)
-	<-s.done
-	return s.closeFiles()
+	select {
+	case w := <-s.writer:
+		close(s.closed)
+		return errors.Join(w.conn.Close(), s.closeFiles())
+	case <-s.closed:
+		return nil
+	}
 }
 
 func (s *SQLite) closeFiles() error {

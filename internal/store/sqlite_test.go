@@ -246,12 +246,10 @@ func TestR6_FullDisk(t *testing.T) {
 
 // full lets the database grow to some pages only, on the writer's connection.
 func full(s *SQLite, pages int) error {
-	j := &job{func(w *writer) error {
+	return s.do(context.Background(), func(w *writer) error {
 		_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 		return err
-	}, make(chan error, 1)}
-	s.work <- j
-	return <-j.done
+	})
 }
 
 const busyTest = 300 * time.Millisecond
@@ -264,12 +262,10 @@ func TestR6_BusyDatabase(t *testing.T) {
 	defer s.Close()
 	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
 	k.start("r", "steps", "")
-	short := make(chan error, 1) // between two transactions, so that the test needn't wait for ten seconds
-	s.work <- &job{func(w *writer) error {
+	if err := s.do(t.Context(), func(w *writer) error { // so that the test needn't wait for ten seconds
 		_, err := w.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA busy_timeout=%d", busyTest.Milliseconds()))
 		return err
-	}, short}
-	if err := <-short; err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	other, err := sql.Open("sqlite", path)

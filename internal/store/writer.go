@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gamma-harness/gamma/internal/crashpoint"
 )
@@ -24,19 +25,21 @@ type refusal struct{ err error }
 func (r refusal) Error() string { return r.err.Error() }
 func (r refusal) Unwrap() error { return r.err }
 
-// writer is the one connection that writes, with its statements. Only the
-// goroutine of write uses it.
+// writer is the one connection that writes, with its statements. It is used by
+// whoever has taken it from the store.
 type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	files *files
 }
 
-func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &writer{conn, map[string]*sql.Stmt{}}, nil
+	w := &writer{conn, map[string]*sql.Stmt{}, newFiles(path)}
+	return w, w.files.there(time.Now())
 }
 
 // stmt prepares a statement once. They aren't bound to a context: a
@@ -79,58 +82,71 @@ func (w *writer) row(q string, args []any, into ...any) (bool, error) {
 	return err == nil, explain(err)
 }
 
-// do hands a write to the writer and waits for its end.
+// errClosed: the database isn't open any more.
+var errClosed = errors.New("the database is closed")
+
+// do has a write carried out and waits for its end. Whoever finds the writer
+// free carries out all writes that wait, its own among them: a write that is
+// alone costs no change of goroutine.
 func (s *SQLite) do(ctx context.Context, f func(*writer) error) error {
 	if s.readOnly {
 		return fmt.Errorf("database %s: it was opened to be read only", s.path)
 	}
 	j := &job{f, make(chan error, 1)}
 	select {
-	case <-s.closing:
-		return errors.New("the database is closed")
+	case <-s.closed:
+		return errClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case s.work <- j:
 	}
-	select {
-	case err := <-j.done:
-		var r refusal
-		if errors.As(err, &r) {
-			return r.err
+	for {
+		select {
+		case err := <-j.done:
+			return outcome(err)
+		case w := <-s.writer:
+			w.run(s.waiting())
+			s.writer <- w
+		case <-s.closed:
+			select {
+			case err := <-j.done: // it came first
+				return outcome(err)
+			default:
+				return errClosed
+			}
 		}
-		return err
-	case <-s.done:
-		return errors.New("the database is closed")
 	}
 }
 
-// write carries out writes, as many at once as are waiting.
-func (s *SQLite) write(w *writer) {
-	defer close(s.done)
-	defer w.conn.Close()
-	for {
-		select {
-		case <-s.closing:
-			return
-		case j := <-s.work:
-			batch := []*job{j}
-			for len(batch) < batchSize {
-				select {
-				case j := <-s.work:
-					batch = append(batch, j)
-					continue
-				default:
-				}
-				break
-			}
-			w.run(batch)
-		}
+// outcome is what a write's caller gets to see.
+func outcome(err error) error {
+	var r refusal
+	if errors.As(err, &r) {
+		return r.err
 	}
+	return err
+}
+
+// waiting takes the writes that wait, as many as fit into one transaction.
+func (s *SQLite) waiting() (batch []*job) {
+	for len(batch) < batchSize {
+		select {
+		case j := <-s.work:
+			batch = append(batch, j)
+			continue
+		default:
+		}
+		break
+	}
+	return batch
 }
 
 // run carries out a batch in one transaction; if that fails, each write in its
 // own.
 func (w *writer) run(batch []*job) {
+	if len(batch) == 0 {
+		return
+	}
 	outcomes, err := w.transaction(batch)
 	if err == nil {
 		for i, j := range batch {
@@ -158,6 +174,9 @@ func (n noTransaction) Unwrap() error { return n.err }
 
 // transaction returns how each write ended, or why none of them counts.
 func (w *writer) transaction(batch []*job) ([]error, error) {
+	if err := w.files.there(time.Now()); err != nil {
+		return nil, noTransaction{err}
+	}
 	crashpoint.Here("store.before-begin")
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, noTransaction{err}

@@ -4,14 +4,12 @@ package runs
 
 import (
 	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	hosts "github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/sim/mutant"
 )
 
 // mutantSeeds is within how many histories each mutant must be found.
@@ -20,8 +18,8 @@ const mutantSeeds = 6000
 // mutants is the table of rules that can be switched off, and what the
 // switched-off rule does instead. Names with "store.", "session." and "host."
 // are of the simulated world, the others of the engine.
-func mutants() [][2]string {
-	return [][2]string{
+func mutants() []mutant.Rule {
+	return []mutant.Rule{
 		{"store.FenceIgnored", "a commit is written whatever the token and the seq"},
 		{"store.TokenIgnored", "a commit needs only the seq"},
 		{"store.VisitUnfenced", "a visit is written whatever happened since it was decided: several winners"},
@@ -71,8 +69,8 @@ func mutants() [][2]string {
 
 // coreMutants are rules of the session core that are about steps. Its own table
 // has them too; here the runs notice.
-func coreMutants() [][2]string {
-	return [][2]string{
+func coreMutants() []mutant.Rule {
+	return []mutant.Rule{
 		{"AdoptedAskedAgain", "an answer without its settle is asked for again"},
 		{"MessageInAnswerStep", "a step that completes with an answer may ask the user"},
 		{"QueueJoinsAnsweredStep", "what waits joins a step that has its answer"},
@@ -86,24 +84,18 @@ func coreMutants() [][2]string {
 
 func TestR1_RunMutants(t *testing.T) {
 	g := graphs(t)
-	t.Cleanup(func() { switchOff("") })
 	limit := uint64(mutantSeeds)
 	if os.Getenv("GAMMA_SIM_SEEDS") != "" {
 		limit = seeds(t)
 	}
-	for _, m := range append(mutants(), coreMutants()...) {
-		t.Run(m[0], func(t *testing.T) {
-			switchOff(m[0])
-			for seed := range limit {
-				if err := found(seed, m[0], g); err != "" {
-					what, _, _ := strings.Cut(err, "\n")
-					t.Logf("seed %d: %s", seed, what)
-					return
-				}
+	mutant.Hunt(t, append(mutants(), coreMutants()...), switchOff, func(name string) mutant.Found {
+		for seed := range limit {
+			if fault := found(seed, name, g); fault != "" {
+				return mutant.Found{Seed: seed, Fault: fault}
 			}
-			t.Fatalf("survived %d histories: %s", limit, m[1])
-		})
-	}
+		}
+		return mutant.Found{Histories: limit}
+	})
 }
 
 // switchOff switches a rule off, wherever it is.
@@ -128,36 +120,5 @@ func found(seed uint64, off string, g kit) (what string) {
 
 // TestR1_RunMutantsAreListed holds the table against the hooks in the sources.
 func TestR1_RunMutantsAreListed(t *testing.T) {
-	hooks := map[string]bool{}
-	hook := regexp.MustCompile(`(?:mutant\(|off [!=]= )"((?:\w+\.)?[A-Z]\w+)"`)
-	for _, dir := range []string{"../../flow", "../../host", "."} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if strings.HasSuffix(f, "_test.go") {
-				continue
-			}
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range hook.FindAllSubmatch(b, -1) {
-				hooks[string(m[1])] = true
-			}
-		}
-	}
-	listed := map[string]bool{}
-	for _, m := range mutants() {
-		listed[m[0]] = true
-		if !hooks[m[0]] {
-			t.Errorf("no hook for %s", m[0])
-		}
-	}
-	for name := range hooks {
-		if !listed[name] {
-			t.Errorf("the hook %s is not in the table", name)
-		}
-	}
+	mutant.Listed(t, mutants(), `mutant\(|off [!=]= `, "../../flow", "../../host", ".")
 }

@@ -1,0 +1,61 @@
+// Command shop releases in its own process: shop DIR VERSION [ANSWER] starts the
+// release of a version, or goes on with it, and prints what came of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/gamma-harness/gamma/runs"
+	"github.com/gamma-harness/gamma/workflow"
+
+	"example.com/mytool/deploy"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := release(ctx, os.Args[1], os.Args[2], append(os.Args, "yes")[3]); err != nil {
+		fmt.Fprintln(os.Stderr, "shop:", err)
+		os.Exit(1)
+	}
+}
+
+func release(ctx context.Context, dir, version, answer string) error {
+	flow, err := deploy.Flow()
+	if err != nil {
+		return err
+	}
+	host, err := runs.Open(ctx, runs.Options{Dir: dir, Workflows: []*workflow.Definition{flow.Definition()}})
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	// The key makes it one run, however often this program is started.
+	id, err := runs.Start(ctx, host, flow, deploy.Release{Version: version}, runs.Place{Key: version, Workspace: dir})
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- host.Serve(ctx) }()
+	for run, err := range host.Watch(ctx, id) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(run.Status, run.Reason, run.Node)
+		if q := run.Question; q != nil {
+			err := host.Answer(ctx, id, runs.Answer{Question: q.ID, Choice: answer, By: "shop", Key: "answer:" + q.ID})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	report, err := runs.Output[deploy.Report](ctx, host, id)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: released %v\n", report.Version, report.Released)
+	return nil
+}

@@ -1,0 +1,261 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/gamma-harness/gamma/internal/catalog"
+	"github.com/gamma-harness/gamma/internal/flow"
+	"github.com/gamma-harness/gamma/internal/host"
+	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/store"
+	"github.com/gamma-harness/gamma/workflow"
+)
+
+// Options are what a host is opened with.
+type Options struct {
+	// Dir is the data directory, made if it isn't there: one of the product's
+	// own, since each host parks runs whose workflow it doesn't have. Commands
+	// find it by GAMMA_HOME.
+	Dir string
+	// Workflows can be started here, and their runs go on here.
+	Workflows []*workflow.Definition
+	// Parallel is how many runs Serve carries out at once; 0: 2.
+	Parallel int
+	// AgentsElsewhere: a host of package gamma carries out steps for a model.
+	AgentsElsewhere bool
+	// Trouble is told, by Serve, of a run that can't be carried on for now, and
+	// of a database that can't be used for now (run is ""). It may be called
+	// from several goroutines. nil: nobody listens.
+	Trouble func(run string, err error)
+}
+
+// Host has a data directory open. All methods may be called from several
+// goroutines.
+type Host struct {
+	catalog  *catalog.Catalog
+	db       store.Store
+	life     *host.Life
+	runs     *host.Runs
+	away     *away
+	agents   bool // steps for a model are carried out elsewhere
+	parallel int
+	wake     chan struct{} // Serve looks again
+
+	mu     sync.Mutex
+	closed bool
+	end    context.CancelFunc // of everything that is under way
+	ended  context.Context
+	busy   sync.WaitGroup // calls that are under way
+}
+
+// Open opens a data directory. All that is wrong with the workflows is in one
+// error: a nil one, two of one name. Close the host.
+func Open(ctx context.Context, o Options) (*Host, error) {
+	var own []catalog.Make
+	for _, d := range o.Workflows {
+		own = append(own, func() (*workflow.Definition, error) { return d, nil })
+	}
+	have, err := catalog.New(own, false)
+	if err != nil {
+		return nil, err
+	}
+	if o.Parallel < 0 || o.Parallel > 64 {
+		return nil, fmt.Errorf("option Parallel is %d: want 1 to 64, or 0 for 2", o.Parallel)
+	}
+	if o.Dir == "" {
+		return nil, errors.New("option Dir is empty: give the product's data directory")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	db, life, err := catalog.Open(ctx, dir)
+	if err != nil {
+		return nil, public("", err)
+	}
+	h := &Host{catalog: have, db: db, life: life, agents: o.AgentsElsewhere, parallel: o.Parallel, wake: make(chan struct{}, 1)}
+	if h.parallel == 0 {
+		h.parallel = 2
+	}
+	h.ended, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	conf := host.Config{Store: db, Holder: life.Holder(), Dead: life.Dead, Env: catalog.Env,
+		Find: func(d store.Definition) (*workflow.Definition, error) { return have.Stored(d, "program") }}
+	if o.Trouble != nil {
+		conf.Trouble = func(run string, err error) { o.Trouble(run, public(run, err)) }
+	}
+	h.away = &away{runs: map[string]bool{}}
+	conf.Elsewhere, conf.Steps = h.away.list, h.away
+	conf.Wake = h.wake
+	h.runs = host.NewRuns(conf)
+	return h, nil
+}
+
+// Close ends Serve and Watch, waits for all calls that are under way, and closes
+// the database. Runs that are carried out are parked for any host.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	before := h.closed
+	h.closed = true
+	h.mu.Unlock()
+	h.end()
+	h.busy.Wait()
+	if before {
+		return nil
+	}
+	return errors.Join(h.life.Close(), h.db.Close())
+}
+
+// enter begins a call. Its context ends with the host, too. Call leave.
+func (h *Host) enter(ctx context.Context) (within context.Context, leave func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, nil, ErrClosed
+	}
+	h.busy.Add(1)
+	within, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(h.ended, cancel)
+	return within, func() { stop(); cancel(); h.busy.Done() }, nil
+}
+
+// Place says on what a run works and what it is called. The zero value is a new
+// run on the process's current folder.
+type Place struct {
+	// Key makes starting safe to repeat: the same workflow with the same key is
+	// one run, with the input it was given first. "": always a new one.
+	Key string
+	// Workspace is the folder in which the run's commands run; "": the current
+	// one.
+	Workspace string
+}
+
+// Start stores a run and returns its id. It is carried out by whoever serves the
+// directory. The errors: *InputError; ErrUnknown; ErrAgentSteps; ErrSession;
+// ErrUnavailable; ErrClosed.
+func Start[In any](ctx context.Context, h *Host, flow *workflow.Flow[In], input In, at Place) (id string, err error) {
+	raw, err := json.Marshal(input)
+	if err != nil {
+		return "", fmt.Errorf("input: %w", err)
+	}
+	return h.start(ctx, flow.Definition(), raw, at)
+}
+
+func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow.JSON, at Place) (string, error) {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	source, err := h.source(d)
+	if err != nil {
+		return "", err
+	}
+	r := host.Request{Definition: d, Source: source, Input: input, Workspace: at.Workspace}
+	if len(d.Graph.NeedsSession()) > 0 {
+		return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, d.Graph.NeedsSession()[0], ErrSession)
+	}
+	if r.Workspace, err = filepath.Abs(at.Workspace); err != nil {
+		return "", fmt.Errorf("workspace: %w", err)
+	}
+	if err := runner.CheckWorkspace(r.Workspace); err != nil {
+		return "", err
+	}
+	if at.Key != "" {
+		r.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte("gamma:"+source+"\n"+at.Key)).String()
+	}
+	for i := range d.Graph.Nodes {
+		if n := &d.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent && !h.agents {
+			return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, n.ID, ErrAgentSteps)
+		}
+	}
+	id, err := h.runs.Start(ctx, r)
+	h.look()
+	return id, public(id, err)
+}
+
+// source is that of a workflow which the host has.
+func (h *Host) source(d *workflow.Definition) (string, error) {
+	for _, e := range h.catalog.All() {
+		if e.Name != d.Graph.Name {
+			continue
+		}
+		if mine, err := e.Make(); err == nil && host.Describe(mine, e.Source).Key == host.Describe(d, e.Source).Key {
+			return e.Source, nil
+		}
+	}
+	return "", fmt.Errorf("workflow %s: %w", d.Graph.Name, ErrUnknown)
+}
+
+// Serve carries out the runs of the directory and fires their timers until ctx
+// ends or the host is closed; then what is under way is parked, and goes on with
+// the next Serve. The error is that of a database that can't be used at all, or
+// ErrClosed.
+func (h *Host) Serve(ctx context.Context) error {
+	ctx, leave, err := h.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return public("", h.runs.Work(ctx, h.parallel))
+}
+
+// look has Serve look for what is queued, at once.
+func (h *Host) look() {
+	select {
+	case h.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// away stands for the host that carries out agent steps: it knows all kinds and
+// carries out none, and the runs that asked are left to that host.
+type away struct {
+	mu   sync.Mutex
+	runs map[string]bool
+}
+
+// Completions lists what the other host knows.
+func (a *away) Completions() []string {
+	return []string{workflow.ExpectSubmit, "assistant"}
+}
+
+// Look leaves the run to the other host: what its session has of the attempt
+// isn't known here.
+func (a *away) Look(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.runs[s.Run] = true
+	return flow.StepOutcome{}, &runner.UnfitError{Why: "the step is for a model: it goes on with a host of the command line that has this workflow"}
+}
+
+// Step is never asked for, since Look says nothing.
+func (a *away) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
+	return a.Look(ctx, s)
+}
+
+// Hold has nothing to hold.
+func (a *away) Hold(string) {}
+
+// list lists the runs that were left to the other host.
+func (a *away) list() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for id := range a.runs {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}

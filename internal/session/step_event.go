@@ -202,7 +202,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 			return refuse(c, noMessage)
 		}
 		return refuse(c, noSubmit)
-	case "message_user", "ask_user":
+	case toolMessageUser, toolAskUser:
 		if mutant("MessageInAnswerStep") {
 			return nil
 		}
@@ -214,7 +214,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 // submits names the attempt whose output a call hands in, "" if it hands in
 // none. A call that names no attempt means that of the run.
 func (s *State) submits(c *Call) string {
-	if c.Name != "workflow" || mutant("SubmittedTwice") {
+	if c.Name != ToolWorkflow || mutant("SubmittedTwice") {
 		return ""
 	}
 	args := DecodeArgs(c.Arguments)

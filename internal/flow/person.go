@@ -143,9 +143,9 @@ func (ev Answer) same(won *Won) bool {
 // said tells how the decision was made.
 func (w *Won) said() string {
 	switch {
-	case w.By == "cancel":
+	case w.By == CauseCancel:
 		return "it was cancelled before anybody had answered"
-	case w.By == "timeout":
+	case w.By == CauseTimeout:
 		return "the time to answer was over, and the default was taken: " + w.Choice
 	case w.Choice != "":
 		return w.By + " has answered already: " + w.Choice
@@ -192,7 +192,7 @@ func (ev Escape) decide(c *commit) {
 
 func (c *commit) hold() {
 	if !c.Next.Pause {
-		c.add(Fact{Kind: KindPauseAsked, By: "escape"})
+		c.add(Fact{Kind: KindPauseAsked, By: CauseEscape})
 	}
 	c.add(Fact{Kind: KindHeld})
 }
@@ -260,7 +260,7 @@ func KeyOf(ev Event) (by, key string) {
 func (c *commit) cancel(by string) {
 	if open := c.Next.Open; open != nil {
 		if open.Decision != "" {
-			c.add(Fact{Kind: KindAnswered, Attempt: open.ID, Decision: open.Decision, By: "cancel"})
+			c.add(Fact{Kind: KindAnswered, Attempt: open.ID, Decision: open.Decision, By: CauseCancel})
 		}
 		c.add(Fact{Kind: KindFinished, Node: open.Node, Attempt: open.ID, Outcome: CancelledByUs, Code: "cancelled", Message: "cancelled by " + by})
 	}
@@ -303,7 +303,7 @@ func (Fire) decide(c *commit) {
 	case r.Status == Waiting && r.Wake > 0 && c.env.Now >= r.Wake:
 		c.wake()
 	case r.Status == Running && r.Open != nil && r.Open.Deadline > 0 && c.env.Now >= r.Open.Deadline && (c.env.Holder || mutant("VisitorTimesOut")):
-		c.finish(TimedOutAttempt, "timeout", "its time was up", nil)
+		c.finish(TimedOutAttempt, CauseTimeout, "its time was up", nil)
 	default:
 		c.refuse("not_now", "no time has come for run %s", r.ID)
 	}
@@ -319,9 +319,9 @@ func (c *commit) wake() {
 	case ForDecision:
 		n := c.g.Node(r.Open.Node)
 		if r.Open.Default == "" {
-			c.finish(TimedOutAttempt, "timeout", "nobody answered in time", nil)
+			c.finish(TimedOutAttempt, CauseTimeout, "nobody answered in time", nil)
 			return
 		}
-		c.answered(n, r.Open.Default, "timeout", "", answerJSON(r.Open.Default, ""))
+		c.answered(n, r.Open.Default, CauseTimeout, "", answerJSON(r.Open.Default, ""))
 	}
 }

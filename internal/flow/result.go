@@ -68,6 +68,23 @@ const (
 	StepSettled  = "settled"
 )
 
+// How a settled step stopped. Another reason of the session keeps its name.
+const (
+	StopOK       = "ok"        // an answer with visible text
+	StopAborted  = "aborted"   // by one of the causes below, or by none of them
+	StopError    = "error"     // and Detail says what
+	StopEmpty    = "empty"     // no visible text
+	StopToolOnly = "tool_only" // neither, but calls
+)
+
+// Why a step was aborted. The words are those of package transcript.
+const (
+	CauseTimeout = "timeout"
+	CauseCancel  = "cancel"
+	CausePark    = "park"
+	CauseEscape  = "escape"
+)
+
 // StepOutcome is what a session says about an agent step. The session reports;
 // this package judges.
 type StepOutcome struct {
@@ -82,8 +99,8 @@ type StepOutcome struct {
 	// decided. What a child session has accepted needs no fence of its own:
 	// nobody sees it, and the run's token and seq let one outcome through.
 	SessionToken int64
-	Stop         string // ok | aborted | error | empty | tool_only | length
-	Cause        string // of aborted: timeout | cancel | park | escape; "" if none of these
+	Stop         string // one of the stops, or a reason
+	Cause        string // of StopAborted; "" if it is none of the causes
 	Detail       string
 }
 
@@ -122,7 +139,7 @@ func (ev StepDone) decide(c *commit) {
 		c.submitted(ev)
 		return
 	}
-	if o.Stop != "ok" {
+	if o.Stop != StopOK {
 		c.unanswered(o)
 		return
 	}
@@ -134,7 +151,7 @@ func (ev StepDone) decide(c *commit) {
 	c.Receipt = ToJSON(receipt{c.Next.ID, n.ID, ev.Attempt, o.Entry, TextHash(o.Text), text, o.First, o.Last})
 	switch units := Units(o.Text); {
 	case Blank(o.Text):
-		c.finish(FailedAttempt, "empty", "the answer has no visible text", nil)
+		c.finish(FailedAttempt, StopEmpty, "the answer has no visible text", nil)
 	case limit > 0 && units > limit:
 		c.finish(FailedAttempt, "max_chars", fmt.Sprintf("the answer has %d characters; maxChars is %d", units, limit), nil)
 	default:
@@ -152,7 +169,7 @@ func (c *commit) submitted(ev StepDone) {
 		c.finish(OK, "", "", ev.Outcome.Output)
 	case ev.Fault != "":
 		c.finish(FailedAttempt, "not_submitted", ev.Fault, nil)
-	case ev.Outcome.Stop == "ok" || ev.Outcome.Stop == "empty" || ev.Outcome.Stop == "tool_only":
+	case ev.Outcome.Stop == StopOK || ev.Outcome.Stop == StopEmpty || ev.Outcome.Stop == StopToolOnly:
 		c.finish(FailedAttempt, "not_submitted", "the step settled without a submission", nil)
 	default:
 		c.unanswered(ev.Outcome)
@@ -166,18 +183,18 @@ func (c *commit) unanswered(o StepOutcome) {
 		why = "the step ended without an answer (" + o.Stop + ")"
 	}
 	switch {
-	case o.Stop != "aborted":
+	case o.Stop != StopAborted:
 		c.finish(FailedAttempt, o.Stop, why, nil)
-	case o.Cause == "timeout":
-		c.finish(TimedOutAttempt, "timeout", "its time was up", nil)
-	case o.Cause == "cancel":
+	case o.Cause == CauseTimeout:
+		c.finish(TimedOutAttempt, CauseTimeout, "its time was up", nil)
+	case o.Cause == CauseCancel:
 		c.cancel("session")
-	case o.Cause == "park": // of a log only: hosts leave a step as it is when they park the run
+	case o.Cause == CausePark: // of a log only: hosts leave a step as it is when they park the run
 		c.add(Fact{Kind: KindParked, Reason: ForHost, Now: c.env.Now})
-	case o.Cause == "escape":
+	case o.Cause == CauseEscape:
 		c.hold()
 	default:
-		c.finish(FailedAttempt, "aborted", why, nil)
+		c.finish(FailedAttempt, StopAborted, why, nil)
 	}
 }
 

@@ -186,62 +186,19 @@ func (h *Runs) unfit(d store.Definition, run *flow.Run, ev flow.Event) *flow.Ref
 // as taken. One with a key is taken once, and whoever sends it again after a
 // crash leaves the same signal.
 func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
-	signal := uuid.NewString()
-	by, key := flow.KeyOf(ev)
-	if key != "" {
-		signal = DerivedID(id, by, key)
+	s := sending{host: h, run: id, event: ev, signal: uuid.NewString()}
+	if by, key := flow.KeyOf(ev); key != "" {
+		s.signal, s.keyed = DerivedID(id, by, key), true
 	}
-	left := false
 	for {
-		if err := h.bury(ctx); err != nil {
+		if over, err := s.try(ctx); over || err != nil {
 			return err
 		}
-		if left { // the holder takes it, or has gone
-			mine, err := h.waiting(ctx, id, signal)
-			if err != nil {
-				return err
-			}
-			if !mine {
-				return h.verdict(ctx, id, ev, nil)
-			}
+		if err := s.leave(ctx); err != nil {
+			return err
 		}
-		var consumed []string
-		if left || key != "" {
-			consumed = []string{signal}
-		}
-		err := h.visit(ctx, id, ev, consumed)
-		var refused *flow.Refusal
-		switch {
-		case err == nil:
-			return nil
-		case errors.As(err, &refused):
-			if left {
-				there, err := h.Store.Drop(ctx, id, signal)
-				if err != nil {
-					return err
-				}
-				if !there {
-					refused = nil // its holder was faster, and the run is what it made of it
-				}
-			}
-			return h.verdict(ctx, id, ev, refused)
-		case errors.Is(err, store.ErrSlot):
-			return fmt.Errorf("run %s: %w: try again when that has ended or waits for a person", id, err)
-		case !errors.Is(err, store.ErrFenced):
-			return fmt.Errorf("run %s: %w", id, err)
-		}
-		if !left {
-			held, err := h.held(ctx, id)
-			if err != nil {
-				return err
-			}
-			if !held {
-				continue // somebody was faster; look again
-			}
-			if err := h.Store.Leave(ctx, id, signal, ev, time.Now().UnixMilli()); err != nil {
-				return fmt.Errorf("run %s: %w", id, err)
-			}
-			left = true
+		if !s.left {
+			continue // somebody was faster; look again
 		}
 		t := time.NewTimer(pollSignal)
 		select {
@@ -251,6 +208,80 @@ func (h *Runs) Send(ctx context.Context, id string, ev flow.Event) error {
 		case <-t.C:
 		}
 	}
+}
+
+// sending is an event on its way to a run.
+type sending struct {
+	host   *Runs
+	run    string
+	event  flow.Event
+	signal string // the id under which it is left for a holder
+	keyed  bool   // whoever sends it again leaves the same signal
+	left   bool   // it was left
+}
+
+// try makes a visit. over: the run has taken the event, or has refused it.
+func (s *sending) try(ctx context.Context) (over bool, err error) {
+	h := s.host
+	if err := h.bury(ctx); err != nil {
+		return false, err
+	}
+	if s.left { // the holder takes it, or has gone
+		mine, err := h.waiting(ctx, s.run, s.signal)
+		if err != nil {
+			return false, err
+		}
+		if !mine {
+			return true, h.verdict(ctx, s.run, s.event, nil)
+		}
+	}
+	var consumed []string
+	if s.left || s.keyed {
+		consumed = []string{s.signal}
+	}
+	err = h.visit(ctx, s.run, s.event, consumed)
+	var refused *flow.Refusal
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &refused):
+		return true, s.refused(ctx, refused)
+	case errors.Is(err, store.ErrSlot):
+		return true, fmt.Errorf("run %s: %w: try again when that has ended or waits for a person", s.run, err)
+	case !errors.Is(err, store.ErrFenced):
+		return true, fmt.Errorf("run %s: %w", s.run, err)
+	}
+	return false, nil
+}
+
+// refused takes back what was left, and says what became of the event.
+func (s *sending) refused(ctx context.Context, why *flow.Refusal) error {
+	if s.left {
+		there, err := s.host.Store.Drop(ctx, s.run, s.signal)
+		if err != nil {
+			return err
+		}
+		if !there {
+			why = nil // its holder was faster, and the run is what it made of it
+		}
+	}
+	return s.host.verdict(ctx, s.run, s.event, why)
+}
+
+// leave leaves the event for the run's holder, if it has one.
+func (s *sending) leave(ctx context.Context) error {
+	if s.left {
+		return nil
+	}
+	held, err := s.host.held(ctx, s.run)
+	if err != nil || !held {
+		return err
+	}
+	if err := s.host.Store.Leave(ctx, s.run, s.signal, s.event, time.Now().UnixMilli()); err != nil {
+		return fmt.Errorf("run %s: %w", s.run, err)
+	}
+	s.left = true
+	return nil
 }
 
 // pollSignal is how often a sender looks whether its signal was taken.

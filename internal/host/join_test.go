@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/runner"
@@ -14,7 +13,7 @@ func TestW32_AStepIsToEndFromTheStart(t *testing.T) {
 	for cause, want := range map[string]string{"timeout": "timeout", "cancel": "cancel", "escape": "escape", "park": ""} {
 		l := NewLive("S", 1) // nothing is carried out before it lives
 		ctx, end := context.WithCancelCause(t.Context())
-		end(errors.New(cause))
+		end(runner.Ending(cause))
 		x := &Steps{Sessions: NewSessions()}
 		f, r := x.join(ctx, l, 1, runner.Step{Attempt: "r/say#1"})
 		if _, got := f.now(); got != want {

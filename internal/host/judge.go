@@ -101,7 +101,7 @@ func report(a sight, m move, token int64) flow.StepOutcome {
 		}
 	}
 	o.Stop = stopOf(a)
-	if o.Stop == "aborted" {
+	if o.Stop == flow.StopAborted {
 		o.Cause = a.Cause
 	}
 	return o
@@ -113,15 +113,15 @@ func stopOf(a sight) string {
 	switch {
 	case a.replied():
 	case a.over() && !mutant("host.EndForgotten"):
-		return "aborted"
+		return flow.StopAborted
 	case a.Reason != transcript.Done && a.Reason != transcript.NoYield && a.Reason != transcript.Yield:
 		return string(a.Reason)
 	}
 	switch {
 	case !flow.Blank(a.Text):
-		return "ok"
+		return flow.StopOK
 	case a.Called:
-		return "tool_only"
+		return flow.StopToolOnly
 	}
-	return "empty"
+	return flow.StopEmpty
 }

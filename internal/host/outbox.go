@@ -211,7 +211,7 @@ func (b box) deliver(ctx context.Context, n store.Note) error {
 	ctx, stop := context.WithTimeout(ctx, sendWait)
 	defer stop()
 	reply, err := b.inbox.Send(ctx, ev)
-	if err == nil && reply.Err != nil && reply.Err.Code != "superseded" {
+	if err == nil && reply.Err != nil && reply.Err.Code != session.RefusedSuperseded {
 		err = fmt.Errorf("%w: %w", errRow, reply.Err)
 	}
 	return err

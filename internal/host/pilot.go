@@ -69,7 +69,7 @@ func (p *Pilot) Next(step runner.Step, s *session.State, cause string, token int
 	if m == moveEnd {
 		return Act{Do: End, Outcome: report(a, m, token)}
 	}
-	over := flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause, SessionToken: token}
+	over := flow.StepOutcome{State: flow.StepSettled, Stop: flow.StopAborted, Cause: cause, SessionToken: token}
 	switch speaks := m != moveWait && m != moveGoOn; {
 	case cause != "" && (p.told && speaks || m == movePrompt):
 		return Act{Do: End, Outcome: over} // nobody is to be asked any more

@@ -10,6 +10,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/session"
+	"github.com/gamma-harness/gamma/internal/transcript"
 	w "github.com/gamma-harness/gamma/workflow"
 )
 
@@ -102,7 +103,7 @@ func TestW32_AStepThatIsToEndIsNotPrompted(t *testing.T) {
 	q := p.process("h", p.script("  - text: never\n"))
 	h := q.open("")
 	ctx, end := context.WithCancelCause(t.Context())
-	end(errors.New("escape"))
+	end(runner.Ending(transcript.CauseEscape))
 	for n := range 50 {
 		s := runner.Step{Run: "r", Workflow: "say", Node: "say", Attempt: fmt.Sprintf("r/say#%d", n), Session: h.id, Completion: "assistant"}
 		if o, err := q.steps.Step(ctx, s); err != nil || o.Stop != "aborted" || o.Cause != "escape" {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,9 +230,9 @@ func ends(ctx context.Context) string {
 	if ctx.Err() == nil {
 		return ""
 	}
-	switch cause := context.Cause(ctx).Error(); cause {
-	case transcript.CauseTimeout, transcript.CauseCancel, transcript.CauseEscape:
-		return cause
+	var end runner.Ending
+	if errors.As(context.Cause(ctx), &end) && end != flow.CausePark {
+		return string(end)
 	}
 	return ""
 }

@@ -190,7 +190,7 @@ func TestW32_TimeoutAgainstAnswer(t *testing.T) {
 			pass <- struct{}{}
 			q.settled(h, "r/say#1")
 		}
-		end(errors.New("timeout"))
+		end(runner.Ending(flow.CauseTimeout))
 		o := <-out
 		if answered && (o.Stop != "ok" || o.Text != "said") || !answered && (o.Stop != "aborted" || o.Cause != "timeout") {
 			t.Errorf("answered %v: %+v", answered, o)
@@ -241,7 +241,7 @@ func TestW30_ASecondCallJoins(t *testing.T) {
 	}
 	go step(t.Context())
 	q.joined(s.Attempt, 2)
-	end(errors.New("timeout")) // the first one's claim was lost; its clock isn't the run's
+	end(runner.Ending(flow.CauseTimeout)) // the first one's claim was lost; its clock isn't the run's
 	close(pass)
 	for range 2 {
 		if o := <-outs; o.Text != "once" || o.Stop != "ok" {

@@ -93,7 +93,7 @@ func Leftovers(id string, run *flow.Run, open []transcript.Step) (out []session.
 func (l *Live) close(ev session.Aborts) {
 	ctx := context.Background()
 	r, err := l.Send(ctx, ev)
-	if err == nil && r.Err != nil && r.Err.Code == "answered" {
+	if err == nil && r.Err != nil && r.Err.Code == session.RefusedAnswered {
 		_, _ = l.Send(ctx, session.Resumes{By: ev.By, Attempt: ev.Attempt}) // refused: it settles by itself
 	}
 }

@@ -44,7 +44,7 @@ func (w *work) batch() (flow.Event, error) {
 	out := workflow.BatchResult{Items: run.results}
 	switch cause := context.Cause(w.ctx); {
 	case errors.Is(cause, errDeadline):
-		return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.TimedOutAttempt, Code: "timeout", Message: "the batch's time was up", Receipt: flow.ToJSON(out)}, nil
+		return flow.Result{Attempt: w.effect.Attempt, Outcome: flow.TimedOutAttempt, Code: flow.CauseTimeout, Message: "the batch's time was up", Receipt: flow.ToJSON(out)}, nil
 	case cause != nil:
 		return nil, nil
 	case run.gone != nil:

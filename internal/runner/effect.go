@@ -24,14 +24,23 @@ type effect struct {
 	done chan struct{}
 }
 
-// The causes with which an effect is ended.
-var (
-	errDeadline  = errors.New("timeout")
-	errCancelled = errors.New("cancel")
-	errEscaped   = errors.New("escape")
-	errParked    = errors.New("park")
-	errOver      = errors.New("no longer wanted")
+// Ending is the cause with which the context of an effect ends: one of the causes
+// of package flow.
+type Ending string
+
+// Error is the cause.
+func (e Ending) Error() string { return string(e) }
+
+// The causes with which an effect is ended. A park leaves a step as it is.
+const (
+	errDeadline  = Ending(flow.CauseTimeout)
+	errCancelled = Ending(flow.CauseCancel)
+	errEscaped   = Ending(flow.CauseEscape)
+	errParked    = Ending(flow.CausePark)
 )
+
+// errOver ends an effect that is no longer wanted.
+var errOver = errors.New("no longer wanted")
 
 // work makes an effect the one that runs.
 func (r *runner) work(owed *flow.Effect) *work {

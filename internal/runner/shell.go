@@ -55,7 +55,7 @@ func (w *work) shell() (flow.Event, error) {
 	end := flow.Result{Attempt: w.effect.Attempt, Outcome: flow.OK, Receipt: receipt}
 	switch cause := context.Cause(w.ctx); {
 	case errors.Is(cause, errDeadline) || result.TimedOut:
-		end.Outcome, end.Code, end.Message = flow.TimedOutAttempt, "timeout", "the command's time was up"
+		end.Outcome, end.Code, end.Message = flow.TimedOutAttempt, flow.CauseTimeout, "the command's time was up"
 		return end, nil
 	case cause != nil:
 		return nil, nil // nobody waits for it

@@ -65,7 +65,7 @@ func (r *runner) stepDone(ctx context.Context, done flow.StepDone) error {
 	wish := r.wish
 	r.wish = nil
 	o := done.Outcome
-	if wish == nil || o.Stop != "aborted" || o.Output != nil {
+	if wish == nil || o.Stop != flow.StopAborted || o.Output != nil {
 		refused, err := r.commit(ctx, done, nil)
 		if err != nil {
 			return err

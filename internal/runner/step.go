@@ -23,7 +23,7 @@ type StepExecutor interface {
 	// Look says what the session's branch has of the attempt.
 	Look(ctx context.Context, s Step) (flow.StepOutcome, error)
 	// Step prompts, unless that is done, and returns when the step has
-	// settled. When ctx ends with the cause timeout, cancel or escape, the step
+	// settled. When ctx ends with an Ending of timeout, cancel or escape, the step
 	// is aborted with that, and the outcome says what came of it. If that was
 	// before the call, nothing is prompted, and s may have no prompt. With
 	// another cause (park, or a lost claim) the step stays as it is, for whoever
@@ -41,6 +41,12 @@ type StepExecutor interface {
 	// Hold: a person stopped the step; no reminder and no prompt until resume.
 	Hold(attempt string)
 }
+
+// How a step completes.
+const (
+	CompleteSubmit    = "submit"
+	CompleteAssistant = "assistant"
+)
 
 // ErrAbsent: the session of a step isn't here.
 var ErrAbsent = errors.New("the session isn't here")
@@ -137,14 +143,14 @@ func (w *work) prompt() (string, error) {
 // agentStep looks what the session has of the attempt and goes on from there.
 func (w *work) agentStep() (flow.Event, error) {
 	n, attempt := w.effect.Node, w.effect.Attempt
-	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: "submit",
+	s := Step{Run: w.run.ID, Workflow: w.Graph.Name, Node: n.ID, Attempt: attempt, Session: w.run.Session, Completion: CompleteSubmit,
 		MaxChars: w.run.Open.MaxChars, Expect: n.Expect().Schema, Accept: w.accept, Waits: w.waits, Held: w.held, Resumes: w.run.Open.Resumes,
 		There: w.run.Open.There, Publish: func(by string, u workflow.Update) error { return w.publish(w.ctx, by, u) }}
 	if n.Assistant() {
-		s.Completion = "assistant"
+		s.Completion = CompleteAssistant
 	}
 	if w.Steps == nil || !slices.Contains(w.Steps.Completions(), s.Completion) {
-		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{Stop: "error",
+		return flow.StepDone{Attempt: attempt, Outcome: flow.StepOutcome{Stop: flow.StopError,
 			Detail: "nothing here carries out agent steps that complete by " + s.Completion}}, nil
 	}
 	o, err := w.Steps.Look(context.WithoutCancel(w.ctx), s) // also when its time is up: an answer that people see counts
@@ -175,7 +181,7 @@ func (w *work) agentStep() (flow.Event, error) {
 func (w *work) settle(s Step, seen flow.StepOutcome) (flow.StepOutcome, error) {
 	cause := context.Cause(w.ctx)
 	if seen.State == flow.StepAbsent && (errors.Is(cause, errDeadline) || errors.Is(cause, errCancelled) || errors.Is(cause, errEscaped)) {
-		return flow.StepOutcome{State: flow.StepSettled, Stop: "aborted", Cause: cause.Error()}, nil
+		return flow.StepOutcome{State: flow.StepSettled, Stop: flow.StopAborted, Cause: cause.Error()}, nil
 	}
 	return w.Steps.Step(w.ctx, s)
 }
@@ -199,7 +205,7 @@ func (w *work) failedStep(err error) (flow.Event, error) {
 	if fault := w.faulted(); fault != nil {
 		return nil, fault
 	}
-	return flow.StepDone{Attempt: w.effect.Attempt, Outcome: flow.StepOutcome{Stop: "error", Detail: text(err)}}, nil
+	return flow.StepDone{Attempt: w.effect.Attempt, Outcome: flow.StepOutcome{Stop: flow.StopError, Detail: text(err)}}, nil
 }
 
 // accept checks a submission by its schema and by the author.

@@ -119,7 +119,7 @@ func (s *State) misfit(env Env, text string, sentBack int) string {
 // misfitting closes a complete yield whose message doesn't fit.
 func (s *State) misfitting(c *Call, args json.RawMessage, env Env) string {
 	var a messageUserArgs
-	if c.Name != "message_user" || json.Unmarshal(args, &a) != nil || !a.completes() {
+	if c.Name != toolMessageUser || json.Unmarshal(args, &a) != nil || !a.completes() {
 		return ""
 	}
 	return s.misfit(env, a.Message, s.Run.Misfits)

@@ -166,7 +166,7 @@ func (s *State) sayingOf(it Item, p llm.Part) saying {
 	case llm.CallPart:
 		return of("call", p.Call.Name, s.unmarked(p.Call.Arguments), 1_000)
 	case llm.ResultPart:
-		if p.Result.Name == "skill" {
+		if p.Result.Name == toolSkill {
 			return of("result", "skill", s.unmarked(p.Result.Text), leastSaying)
 		}
 		return of("result", p.Result.Name, s.unmarked(p.Result.Text), 2_000)

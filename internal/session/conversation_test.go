@@ -293,7 +293,7 @@ func (c *conversation) decide(ev Event) string {
 	return c.show()
 }
 
-var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}, State{}, crossing{}, gap{}, stepLog{})}
+var sameState = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(Branch{}, State{}, crossing{}, gap{}, stepLog{}, Attempt{})}
 
 func (c *conversation) equal() {
 	c.t.Helper()

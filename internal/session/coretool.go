@@ -12,11 +12,11 @@ import (
 // returns nil for tools that act on the world.
 func (s *State) coreResult(c *Call, args json.RawMessage, env Env) *transcript.Result {
 	switch c.Name {
-	case "skill":
+	case toolSkill:
 		return s.skillResult(c, env)
-	case "todo":
+	case toolTodo:
 		return s.todo(c, args)
-	case "message_user":
+	case toolMessageUser:
 		return s.messageUser(c, args)
 	}
 	return nil
@@ -67,8 +67,8 @@ func (s *State) messageUser(c *Call, args json.RawMessage) *transcript.Result {
 // coreDecls declares the core tools.
 func coreDecls() []llm.Tool {
 	return []llm.Tool{
-		{Name: "todo", Description: todoDescription, Schema: json.RawMessage(todoSchema)},
-		{Name: "message_user", Description: messageUserDescription, Schema: json.RawMessage(messageUserSchema)},
+		{Name: toolTodo, Description: todoDescription, Schema: json.RawMessage(todoSchema)},
+		{Name: toolMessageUser, Description: messageUserDescription, Schema: json.RawMessage(messageUserSchema)},
 	}
 }
 

@@ -247,7 +247,7 @@ func (s *State) unabortable(attempt string) *Refusal {
 	case r == nil || r.Abort != nil && !(s.Interrupted() && r.Abort.ID.Epoch <= r.Epoch):
 		return &Refusal{"nothing_to_abort", "no run to abort"}
 	case s.answeredStep() && !mutant("AnsweredStepAborted"):
-		return &Refusal{"answered", "the step has its answer; a resume settles it"}
+		return &Refusal{RefusedAnswered, "the step has its answer; a resume settles it"}
 	}
 	return nil
 }

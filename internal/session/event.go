@@ -160,5 +160,12 @@ type Reply struct {
 // Refusal is an event that the state doesn't take.
 type Refusal struct{ Code, Message string }
 
+// The codes of refusals on which callers act.
+const (
+	RefusedAnswered   = "answered"   // the step has its answer
+	RefusedDenied     = "denied"     // the output of the step could never be submitted
+	RefusedSuperseded = "superseded" // a person has spoken since
+)
+
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }

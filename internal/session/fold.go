@@ -261,7 +261,7 @@ func (s *State) applyDeliver(e transcript.Entry, d *transcript.Deliver) {
 			s.Hold = Hold{} // also in a step's run that goes on beside it
 		}
 		if a.Step != nil {
-			s.steps.prompted(*a.Step, e.ID)
+			s.steps.prompted(*a.Step, a.ID, e.ID)
 		}
 		if mutant("ShownAtArrival") {
 			continue

@@ -156,7 +156,7 @@ func (s *State) land(e transcript.Entry, run transcript.ID, inside bool) {
 			continue
 		}
 		if a.Step != nil {
-			s.promptedInGap(e.ID, a.Step)
+			s.promptedInGap(e.ID, a.ID, a.Step)
 		}
 		s.show(e.ID, transcript.ArrivalMessages(&a.Arrive, s.Header.Mark)...)
 	}
@@ -184,8 +184,8 @@ func (s *State) takeUp(e transcript.Entry, id transcript.ID) {
 
 // promptedInGap: the delivery of a step's prompt is lost. The run behind the gap
 // is the step's, or the step's run is lost as a whole.
-func (s *State) promptedInGap(node transcript.ID, step *transcript.Step) {
-	s.steps.prompted(*step, node)
+func (s *State) promptedInGap(node, prompt transcript.ID, step *transcript.Step) {
+	s.steps.prompted(*step, prompt, node)
 	if s.Run != nil {
 		s.Run.Step = step
 		return

@@ -40,9 +40,9 @@ func (s *State) gate(c *Call, args json.RawMessage, env Env) *transcript.Result 
 // gated reports whether a call waits for the skills that the request needs.
 func gated(tool string, args json.RawMessage) bool {
 	switch tool {
-	case "skill", "todo", "ask_user":
+	case toolSkill, toolTodo, toolAskUser:
 		return false
-	case "message_user":
+	case toolMessageUser:
 		var a messageUserArgs
 		return json.Unmarshal(args, &a) == nil && a.completes() && !mutant("CompleteUngated")
 	}

@@ -103,7 +103,7 @@ func (s *State) closeCall(c *Call, env Env, stop bool) transcript.Body {
 	if err != nil && !mutant("BadCallRuns") {
 		return refuse(c, err.Error())
 	}
-	if c.Name == "message_user" && len(s.Calls) > 1 && blocks(args) && !mutant("YieldBesideCalls") {
+	if c.Name == toolMessageUser && len(s.Calls) > 1 && blocks(args) && !mutant("YieldBesideCalls") {
 		return refuse(c, "message_user with blockOnUser true must be called alone. Nothing was delivered. Call it again by itself.")
 	}
 	if stop {

@@ -157,7 +157,7 @@ func (r *Rewind) result(b *transcript.Result, c *llm.Call, files map[string]int)
 		path, _ = args["path"].(string)
 	}
 	switch c.Name {
-	case "read", "skill", "todo", "message_user", "ask_user":
+	case "read", toolSkill, toolTodo, toolMessageUser, toolAskUser:
 		return
 	case "write", "edit":
 		if b.Outcome == transcript.OutcomeUnknown {

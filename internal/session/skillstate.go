@@ -75,7 +75,7 @@ func (m *memo) nextPass() *memo {
 func (s *State) decideSkills(env Env) map[string]decided {
 	var ids, names []string
 	for _, c := range s.Calls {
-		if c.Name != "skill" {
+		if c.Name != toolSkill {
 			continue
 		}
 		args, err := env.Tools.check(c.Call)
@@ -134,7 +134,7 @@ func (s *State) skillResult(c *Call, env Env) *transcript.Result {
 // loads names the skills that a call is to load.
 func (s *State) loads(c *Call, env Env) []string {
 	var names []string
-	if c.Name == "skill" && env.Skills != nil {
+	if c.Name == toolSkill && env.Skills != nil {
 		for _, sk := range s.skillCalls(env)[c.ID].Skills {
 			names = append(names, sk.Name)
 		}

@@ -32,6 +32,7 @@ type Attempt struct {
 	transcript.Step // of the newest prompt
 	State           StepState
 	Run             transcript.ID // of the newest scope
+	prompt          transcript.ID // the arrival of the newest prompt
 	First, Last     transcript.ID // of the conversation: the first prompt's delivery, the newest entry
 	Answer          transcript.ID // the newest answer without calls
 	Text            string        // exact visible text of it
@@ -128,7 +129,7 @@ func (l *stepLog) change(step transcript.Step, f func(*Attempt)) {
 }
 
 // prompted begins a scope of an attempt, with the run of this delivery.
-func (l *stepLog) prompted(step transcript.Step, delivery transcript.ID) {
+func (l *stepLog) prompted(step transcript.Step, prompt, delivery transcript.ID) {
 	l.change(step, func(a *Attempt) {
 		if a.First.IsZero() {
 			a.First = delivery
@@ -139,7 +140,7 @@ func (l *stepLog) prompted(step transcript.Step, delivery transcript.ID) {
 		case transcript.StepResume:
 			a.Resumes++
 		}
-		*a = Attempt{Step: step, State: StepPrompted, Run: delivery, First: a.First, Last: delivery,
+		*a = Attempt{Step: step, State: StepPrompted, Run: delivery, prompt: prompt, First: a.First, Last: delivery,
 			Submitted: a.Submitted, Reminders: a.Reminders, Resumes: a.Resumes, Escapes: a.Escapes}
 	})
 }

@@ -11,7 +11,9 @@ import (
 
 // Prompts: a workflow asks for a step. Whoever asks again for a prompt that
 // waits, or whose run goes on, or for the first prompt of an attempt that has
-// one on this branch, is answered as repeated and joins what is there.
+// one on this branch, is answered as repeated and joins what is there. The
+// reply's id is that of an arrival, the prompt's that was sent or is joined
+// (zero if a repair couldn't read it).
 //
 // Refused are: bad_step (a kind or completion that isn't known, no attempt, a
 // reminder of a step that completes with an answer), absent (a reminder or
@@ -45,7 +47,7 @@ func (c *commit) prompts(ev Prompts) {
 	}
 	joins := (a.State == StepPrompted || a.State == StepAnswered) && !mutant("StepJoinsNothing")
 	if joins || ev.Kind == transcript.StepPrompt && a.State != StepAbsent && !mutant("StepPromptedAgain") {
-		c.Reply = Reply{ID: a.First, Again: true}
+		c.Reply = Reply{ID: a.prompt, Again: true}
 		return
 	}
 	r := s.unwanted(&ev.Step, a)
@@ -82,15 +84,12 @@ func (s *State) unwanted(st *transcript.Step, a Attempt) *Refusal {
 	case a.State == StepAbsent && st.Kind != transcript.StepPrompt:
 		return &Refusal{"absent", "this branch has no prompt of attempt " + quote(st.Attempt) + "; send the first one"}
 	case a.Answered && st.Assistant() && !mutant("AnsweredPromptedAgain"):
-		return &Refusal{"answered", "attempt " + quote(st.Attempt) + " has its answer (entry " + a.Answer.String() + "); take that"}
+		return &Refusal{RefusedAnswered, "attempt " + quote(st.Attempt) + " has its answer (entry " + a.Answer.String() + "); take that"}
 	case a.Waits && st.Kind == transcript.StepReminder:
 		return &Refusal{"yielded", "attempt " + quote(st.Attempt) + " waits for a person's words"}
 	}
 	return nil
 }
-
-// RefusedDenied is the code of a prompt whose step could never be submitted.
-const RefusedDenied = "denied"
 
 // unsubmittable refuses a prompt for an output that nobody could submit, by the
 // rules in force. Where a person can be asked, the call itself asks.
@@ -203,7 +202,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 			return refuse(c, noMessage)
 		}
 		return refuse(c, noSubmit)
-	case "message_user", "ask_user":
+	case toolMessageUser, toolAskUser:
 		if mutant("MessageInAnswerStep") {
 			return nil
 		}
@@ -215,7 +214,7 @@ func (s *State) inStep(c *Call) *transcript.Result {
 // submits names the attempt whose output a call hands in, "" if it hands in
 // none. A call that names no attempt means that of the run.
 func (s *State) submits(c *Call) string {
-	if c.Name != "workflow" || mutant("SubmittedTwice") {
+	if c.Name != ToolWorkflow || mutant("SubmittedTwice") {
 		return ""
 	}
 	args := DecodeArgs(c.Arguments)
@@ -291,7 +290,7 @@ func (c *commit) withdraws(ev Aborts) (done bool) {
 // closes ends what is left of attempts that are over.
 func (c *commit) closes(over []Aborts) {
 	for _, ev := range over {
-		if c.aborts(ev); c.Reply.Err != nil && c.Reply.Err.Code == "answered" {
+		if c.aborts(ev); c.Reply.Err != nil && c.Reply.Err.Code == RefusedAnswered {
 			c.Reply = Reply{}
 			c.resumes(Resumes{By: ev.By, Attempt: ev.Attempt})
 		}

@@ -50,7 +50,7 @@ func (c *commit) tells(ev Tells) {
 		a.Class = transcript.ClassNext
 	case WorkflowResult:
 		if c.Next.Spoke.UnixMilli() > ev.Since.UnixMilli() {
-			c.Reply.Err = &Refusal{"superseded", "a person has spoken since run " + ev.Run + " came to its result"}
+			c.Reply.Err = &Refusal{RefusedSuperseded, "a person has spoken since run " + ev.Run + " came to its result"}
 			return
 		}
 		a.Run, a.Say = ev.Run, ev.Say

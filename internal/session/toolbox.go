@@ -24,8 +24,15 @@ type toolRow struct {
 	lockPath bool
 }
 
-// ToolWorkflow is the tool by which the model steers workflows.
-const ToolWorkflow = "workflow"
+// The tools about which there are rules here. By ToolWorkflow the model steers
+// workflows and hands in the output of a step.
+const (
+	ToolWorkflow    = "workflow"
+	toolSkill       = "skill"
+	toolTodo        = "todo"
+	toolMessageUser = "message_user"
+	toolAskUser     = "ask_user"
+)
 
 // toolTable is the fixed list of tools in its fixed order.
 func toolTable() []toolRow {
@@ -34,9 +41,9 @@ func toolTable() []toolRow {
 		{name: "bash"},
 		{name: "write", lockPath: true},
 		{name: "edit", lockPath: true},
-		{name: "todo"},
-		{name: "skill", safe: true},
-		{name: "message_user"},
+		{name: toolTodo},
+		{name: toolSkill, safe: true},
+		{name: toolMessageUser},
 		{name: ToolWorkflow, safe: true},
 	}
 }

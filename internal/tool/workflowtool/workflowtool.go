@@ -26,11 +26,12 @@ package workflowtool
 import (
 	"encoding/json"
 
+	"github.com/gamma-harness/gamma/internal/session"
 	"github.com/gamma-harness/gamma/llm"
 )
 
 // Name is the tool's name.
-const Name = "workflow"
+const Name = session.ToolWorkflow
 
 // The actions.
 const (

@@ -324,7 +324,14 @@ func (s *SQLite) Leave(ctx context.Context, run, id string, ev flow.Event, now i
 	}
 	by, key := flow.KeyOf(ev)
 	return s.do(ctx, func(w *writer) error {
-		_, err := w.exec(`INSERT INTO signal(run, id, input, at) SELECT ?1,?2,?5,?6 WHERE ?3='' OR NOT EXISTS (SELECT 1 FROM run r WHERE r.id=?1 AND EXISTS (SELECT 1`+
+		found, err := w.row(`SELECT 1 FROM run WHERE id=?`, []any{run}, new(int64))
+		if err == nil && !found {
+			err = refusal{ErrNotFound}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = w.exec(`INSERT INTO signal(run, id, input, at) SELECT ?1,?2,?5,?6 WHERE ?3='' OR NOT EXISTS (SELECT 1 FROM run r WHERE r.id=?1 AND EXISTS (SELECT 1`+
 			takenFrom+`)) ON CONFLICT DO NOTHING`, run, id, key, by, string(b), now)
 		return err
 	})

@@ -52,6 +52,9 @@ func removed(t *testing.T, k *kit) {
 	if log, err := k.Log(k.ctx, "gone", 0, 0); err == nil && len(log) > 0 {
 		t.Errorf("%d commits are there", len(log))
 	}
+	if err := k.Leave(k.ctx, "gone", "late", flow.Pause{By: "me"}, k.now); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a signal for it: %v", err)
+	}
 	if notes, err := k.Outbox(k.ctx, "S"); err != nil || len(notes) > 0 {
 		t.Errorf("%v, notes %+v", err, notes)
 	}

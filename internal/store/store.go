@@ -197,6 +197,7 @@ type Store interface {
 
 	// Leave leaves an event for the holder of a claim. The same id twice is one.
 	// One with a key that the run has taken already isn't left again.
+	// ErrNotFound: there is no such run.
 	Leave(ctx context.Context, run, id string, ev flow.Event, now int64) error
 	// Signals lists what was left for a run, the oldest first.
 	Signals(ctx context.Context, run string) ([]Signal, error)

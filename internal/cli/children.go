@@ -12,6 +12,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
+	"github.com/gamma-harness/gamma/internal/store"
 )
 
 // children are the sessions in which submit steps are carried out whose run has
@@ -27,12 +28,20 @@ type children struct {
 	// shares: other hosts share the work, so what this one can't do for want of
 	// a model is left to them.
 	shares bool
+	// started is told of a run that a model has started in one of them; nil:
+	// whoever claims runs finds it.
+	started func(run string)
 
 	mu   sync.Mutex
 	runs map[string]*child // that are carried out here
 
 	taken  sync.Mutex
 	others map[string]string // session that another process had, by run; "": this process can't carry its steps out
+	made   map[string]string // the run for whose steps a session was made, by session; "": none
+
+	looking sync.Mutex
+	looked  time.Time // when
+	asleep  []string  // what dormant has found then
 }
 
 // child is the session of one run.
@@ -53,25 +62,35 @@ var errNotCarried = errors.New("the run isn't carried out here any more")
 
 func newChildren(r *process, flags sessionFlags, out func(run string) output) (*children, error) {
 	flags, err := flags.at(r.app)
-	c := &children{proc: r, flags: flags, out: out, runs: map[string]*child{}, others: map[string]string{}}
-	r.steps.Child, r.elsewhere = c.session, c.elsewhere
+	c := &children{proc: r, flags: flags, out: out, runs: map[string]*child{}, others: map[string]string{}, made: map[string]string{}}
+	r.steps.Child, r.elsewhere, r.dormant = c.session, c.elsewhere, c.dormant
 	return c, err
 }
 
 // carries says that a run is carried out here until left is called, which ends
 // its session.
 func (c *children) carries(run string) (left func()) {
+	c.keep(run)
+	done := c.proc.steps.Coming(run) // words for a step may be there, so its model may submit as soon as its session lives
+	alone := func() {}
+	if outer := c.outer(c.proc.app.ctx, run); outer != "" {
+		alone = c.accompany(run, outer)
+	}
+	return func() {
+		done()
+		c.left(run)
+		alone()
+	}
+}
+
+// keep counts a reason for a run's session to be here; left takes it back.
+func (c *children) keep(run string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.runs[run] == nil {
 		c.runs[run] = &child{}
 	}
 	c.runs[run].carried++
-	done := c.proc.steps.Coming(run) // words for a step may be there, so its model may submit as soon as its session lives
-	return func() {
-		done()
-		c.left(run)
-	}
 }
 
 func (c *children) left(run string) {
@@ -131,21 +150,16 @@ func (c *children) open(ctx context.Context, run string, k *child, o *doorway) {
 
 // bring opens the session of a run, or makes it.
 func (c *children) bring(ctx context.Context, run string) (*liveSession, error) {
-	runs, err := c.proc.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, info, err := runs.Store.Load(ctx, run)
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run, err)
-	}
-	there := *c.proc.app
-	there.cwd, there.cwdErr = info.Workspace, nil
-	home, err := there.home()
+	home, err := c.proc.app.home()
 	if err != nil {
 		return nil, err
 	}
 	id := host.ChildID(run)
+	there := *c.proc.app
+	if there.cwd, err = c.folder(ctx, home, run); err != nil {
+		return nil, err
+	}
+	there.cwdErr = nil
 	cmd := c.flags.exec(id)
 	_, err = home.Tail(id, 1)
 	if cut := (*disk.UnfinishedError)(nil); errors.As(err, &cut) { // a host was killed while it made it: it holds nothing
@@ -159,7 +173,7 @@ func (c *children) bring(ctx context.Context, run string) (*liveSession, error) 
 	} else if err != nil {
 		return nil, err
 	}
-	h, err := c.proc.bringUp(&there, cmd, c.out(run), nil)
+	h, err := c.proc.bringUp(&there, cmd, c.out(run), c.started)
 	if locked := (*disk.LockedError)(nil); errors.As(err, &locked) {
 		return nil, c.inUse(run, locked)
 	}
@@ -167,6 +181,25 @@ func (c *children) bring(ctx context.Context, run string) (*liveSession, error) 
 		return nil, c.unfit(run, err)
 	}
 	return h, err
+}
+
+// folder is the one in which the steps of a run are carried out. Where the run
+// was removed, since it has ended, its session tells it.
+func (c *children) folder(ctx context.Context, home *disk.Home, run string) (string, error) {
+	runs, err := c.proc.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, info, err := runs.Store.Load(ctx, run)
+	if errors.Is(err, store.ErrNotFound) {
+		if log, lost := home.Tail(host.ChildID(run), 1); lost == nil {
+			return log.Header.Workspace, nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", run, err)
+	}
+	return info.Workspace, nil
 }
 
 // inUse notes that another process has the session of a run.

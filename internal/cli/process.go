@@ -25,6 +25,7 @@ type process struct {
 	carries  func(run string) (left func())                     // as of host.Config
 	// elsewhere is as of host.Config.
 	elsewhere func() []string
+	dormant   func() []string // as of host.Config
 
 	mu     sync.Mutex
 	closed bool // for good
@@ -68,7 +69,7 @@ func (r *process) open(ctx context.Context) (*host.Runs, error) {
 	}
 	conf := r.app.newHost(db, life).Config
 	conf.Live, conf.Steps, conf.Observe = r.sessions.IDs, r.steps, r.observe
-	conf.Trouble, conf.Carries, conf.Elsewhere = r.trouble, r.carries, r.elsewhere
+	conf.Trouble, conf.Carries, conf.Elsewhere, conf.Dormant = r.trouble, r.carries, r.elsewhere, r.dormant
 	conf.Wanted = r.steps.Wanted
 	r.outbox = host.NewOutbox(db, func(id string, err error) { r.app.notice("session %s: %v", id, err) })
 	conf.Outbox = r.outbox

@@ -79,6 +79,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if err != nil {
 		return err
 	}
+	kids.started = r.begun
 	r.proc.observe, r.proc.carries, r.proc.steps.Waits = r.observe, kids.carries, r.asks
 	r.proc.trouble = func(_ string, err error) { r.out.notice("%v; trying again until it works", err) }
 	if r.host, err = r.proc.open(a.ctx); err != nil {

@@ -34,6 +34,9 @@ type Config struct {
 	// executor found (runner.InUseError), as long as that is so: they aren't
 	// claimed. nil: that is never known.
 	Elsewhere func() []string
+	// Dormant lists sessions that don't live here, but that Carries brings here
+	// when a run is claimed that waits for one; nil: there are none.
+	Dormant func() []string
 	// Wanted lists the runs that somebody here is about to carry on, or does:
 	// those of one session begin in the order in which they were made. nil: that
 	// isn't known.
@@ -212,11 +215,15 @@ func (h *Runs) hunt(run string) store.Hunt {
 	if h.Elsewhere != nil {
 		not = h.Elsewhere()
 	}
+	by := h.by()
+	if h.Dormant != nil {
+		by = append(by, h.Dormant()...)
+	}
 	var wanted []string
 	if h.Wanted != nil {
 		wanted = h.Wanted()
 	}
-	return store.Hunt{Run: run, By: h.by(), Not: not, Wanted: wanted, Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
+	return store.Hunt{Run: run, By: by, Not: not, Wanted: wanted, Holder: h.Holder, Now: now.UnixMilli(), LeaseUntil: now.Add(crashpoint.Quick(runner.Lease)).UnixMilli()}
 }
 
 // carry carries out a run that was claimed, and returns how it stands then. A

@@ -143,19 +143,53 @@ func (s *SQLite) prepare(ctx context.Context, steps []string) error {
 }
 
 // backup copies the database beside itself. An older copy of the same version
-// is replaced.
+// is replaced, unless another process has brought the schema forward meanwhile:
+// then that one has made the copy.
 func (s *SQLite) backup(ctx context.Context, version int) error {
 	to := fmt.Sprintf("%s.v%d.backup", s.path, version)
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("backup %s: %w", to, err)
+	made := fmt.Sprintf("%s.%d.tmp", to, os.Getpid())
+	defer os.Remove(made)
+	err := s.copyTo(ctx, made)
+	var got int
+	if err == nil {
+		got, err = versionOf(ctx, made)
 	}
-	if err := touch(to); err != nil { // with our mode, not the process's
-		return fmt.Errorf("backup %s: %w", to, err)
+	if err == nil && got == version {
+		err = os.Rename(made, to)
 	}
-	if _, err := s.db.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-		return fmt.Errorf("backup %s: %w", to, explain(err))
+	if err != nil {
+		return fmt.Errorf("backup %s: %w", to, err)
 	}
 	return nil
+}
+
+// copyTo writes a synced copy of the database.
+func (s *SQLite) copyTo(ctx context.Context, path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := touch(path); err != nil { // with our mode, not the process's
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
+		return explain(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// versionOf reads the schema's version of a database that nobody uses.
+func versionOf(ctx context.Context, path string) (version int, err error) {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	err = db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version, explain(err)
 }
 
 // migrate makes one step, unless another process has made it meanwhile.

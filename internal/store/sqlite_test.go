@@ -202,17 +202,36 @@ func TestC9_OlderDatabasesAreBroughtForwardWithABackup(t *testing.T) {
 		t.Error(err)
 	}
 	s.Close()
-	old := openTemp(t, path+".v1.backup")
+	late := openRaw(t, path) // a process that saw the old version before the other brought it forward
+	if err := late.backup(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	old := openTemp(t, path+".v1.backup") // refuses a newer version
 	if _, _, err := old.Load(t.Context(), "r"); err != nil {
 		t.Errorf("the backup: %v", err)
 	}
 	old.Close()
+	if left, err := filepath.Glob(path + "*.tmp"); err != nil || len(left) > 0 {
+		t.Errorf("%v, left behind: %v", err, left)
+	}
 	if fi, err := os.Stat(path + ".v1.backup"); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("the backup: %v, %v", fi, err)
 	}
 	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("the older program: %v", err)
 	}
+}
+
+// openRaw opens a database with its writer's connection only, and looks at
+// nothing.
+func openRaw(t *testing.T, path string) *SQLite {
+	t.Helper()
+	db, err := connect(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return &SQLite{path: path, db: db}
 }
 
 func TestR6_FullDisk(t *testing.T) {

@@ -357,6 +357,9 @@ func (r *runner) arrived(ctx context.Context, a arrival) error {
 		return nil
 	}
 	r.running = nil
+	if a.panic != nil {
+		panic(a.panic)
+	}
 	if a.err != nil {
 		return a.err
 	}

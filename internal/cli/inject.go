@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -44,11 +43,10 @@ Examples:
 func (c *injectCmd) Run(a *app) error {
 	text := strings.Join(c.Text, " ")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt) /* the check tells the size */)
-		if err != nil {
-			return fmt.Errorf("text from standard input: %w", err)
+		var err error
+		if text, err = readStdin(a.stdin, "the text"); err != nil {
+			return err
 		}
-		text = string(b)
 	}
 	if c.ID == "" {
 		c.ID = uuid.NewString()

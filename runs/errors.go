@@ -10,7 +10,7 @@ import (
 	"github.com/gamma-harness/gamma/internal/store"
 )
 
-// What a caller may have to handle.
+// What a caller may have to handle: constants, which nobody can change.
 const (
 	// ErrNotFound: there is no such run.
 	ErrNotFound = constant("there is no such run")
@@ -24,6 +24,9 @@ const (
 	ErrSession = constant("the workflow needs a session, which runs of this package don't have: start it with the command run")
 	// ErrUnavailable: the database can't be used for now.
 	ErrUnavailable = constant("try again later")
+	// ErrGone: the database was removed or replaced while it was open. Nothing
+	// more is written; close the host.
+	ErrGone = constant("the database is gone")
 	// ErrClosed: the host was closed.
 	ErrClosed = constant("the host is closed")
 )
@@ -80,6 +83,8 @@ func public(run string, err error) error {
 		return &InputError{input.Workflow, input.Broken}
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("run %s: %w", run, ErrNotFound)
+	case errors.Is(err, store.ErrGone):
+		return fmt.Errorf("%w: %w", ErrGone, err)
 	case errors.Is(err, store.ErrTryLater):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

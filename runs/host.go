@@ -200,8 +200,9 @@ func (h *Host) source(d *workflow.Definition) (string, error) {
 
 // Serve carries out the runs of the directory and fires their timers until ctx
 // ends or the host is closed; then what is under way is parked, and goes on with
-// the next Serve. The error is that of a database that can't be used at all, or
-// ErrClosed.
+// the next Serve. The error is that of a database that can't be used at all, as
+// ErrGone, or ErrClosed. After it nobody here carries a run on: end what waits
+// for one, as the example does.
 func (h *Host) Serve(ctx context.Context) error {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {

@@ -38,8 +38,8 @@ func release(ctx context.Context, dir, version, answer string) error {
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- host.Serve(ctx) }()
+	ctx, end := context.WithCancelCause(ctx)
+	go func() { end(host.Serve(ctx)) }() // without Serve, Watch would wait for ever
 	for run, err := range host.Watch(ctx, id) {
 		if err != nil {
 			return err

@@ -32,7 +32,8 @@
 // a workflow that has some with ErrAgentSteps, unless Options.AgentsElsewhere
 // says that a host of package gamma (mytool host) with the same workflows works
 // on the same directory. Then a run that comes to such a step is parked for that
-// host, which goes on with it; this one leaves the run alone from then on.
+// host, which goes on with it; this one leaves the run alone until the step is
+// over.
 // Notifications and answers for a session need the session from which a run was
 // started, which runs of this package don't have: ErrSession.
 //

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/gamma-harness/gamma/internal/catalog"
-	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -45,7 +43,6 @@ type Host struct {
 	db       store.Store
 	life     *host.Life
 	runs     *host.Runs
-	away     *away
 	agents   bool // steps for a model are carried out elsewhere
 	parallel int
 	wake     chan struct{} // Serve looks again
@@ -95,8 +92,8 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	if o.Trouble != nil {
 		conf.Trouble = func(run string, err error) { o.Trouble(run, public(run, err)) }
 	}
-	h.away = &away{runs: map[string]bool{}}
-	conf.Elsewhere, conf.Steps = h.away.list, h.away
+	left := &away{runs: map[string]string{}, open: func() ([]store.Info, error) { return db.Select(h.ended, store.Which{Open: true}) }}
+	conf.Elsewhere, conf.Steps = left.list, left
 	conf.Wake = h.wake
 	h.runs = host.NewRuns(conf)
 	return h, nil
@@ -218,45 +215,4 @@ func (h *Host) look() {
 	case h.wake <- struct{}{}:
 	default: // it is about to look
 	}
-}
-
-// away stands for the host that carries out agent steps: it knows all kinds and
-// carries out none, and the runs that asked are left to that host.
-type away struct {
-	mu   sync.Mutex
-	runs map[string]bool
-}
-
-// Completions lists what the other host knows.
-func (a *away) Completions() []string {
-	return []string{workflow.ExpectSubmit, "assistant"}
-}
-
-// Look leaves the run to the other host: what its session has of the attempt
-// isn't known here.
-func (a *away) Look(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.runs[s.Run] = true
-	return flow.StepOutcome{}, &runner.UnfitError{Why: "the step is for a model: it goes on with a host of the command line that has this workflow"}
-}
-
-// Step is never asked for, since Look says nothing.
-func (a *away) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
-	return a.Look(ctx, s)
-}
-
-// Hold has nothing to hold.
-func (a *away) Hold(string) {}
-
-// list lists the runs that were left to the other host.
-func (a *away) list() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []string
-	for id := range a.runs {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }

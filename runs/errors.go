@@ -3,7 +3,6 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
@@ -43,7 +42,7 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string {
-	return "workflow " + e.Workflow + ": the input doesn't fit: " + strings.Join(e.Broken, "; ")
+	return (&host.InputError{Workflow: e.Workflow, Broken: e.Broken}).Error()
 }
 
 // RefusedError says why a run doesn't take what it was sent. Nothing has
@@ -74,6 +73,7 @@ func (e *EndedError) Error() string {
 func public(run string, err error) error {
 	var refused *flow.Refusal
 	var input *host.InputError
+	var node *host.NodeError
 	switch {
 	case err == nil:
 		return nil
@@ -81,12 +81,25 @@ func public(run string, err error) error {
 		return &RefusedError{run, refused.Code, refused.Reason}
 	case errors.As(err, &input):
 		return &InputError{input.Workflow, input.Broken}
+	case errors.As(err, &node):
+		return fmt.Errorf("workflow %s: node %s: %w", node.Workflow, node.Node, needs(node.Err))
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("run %s: %w", run, ErrNotFound)
 	case errors.Is(err, store.ErrGone):
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	case errors.Is(err, store.ErrTryLater):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// needs is what a node needs, in the words of this package.
+func needs(err error) error {
+	switch {
+	case errors.Is(err, host.ErrNoSteps):
+		return ErrAgentSteps
+	case errors.Is(err, host.ErrNoSession), errors.Is(err, host.ErrNoOrigin):
+		return ErrSession
 	}
 	return err
 }

@@ -159,10 +159,7 @@ func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow
 	if err != nil {
 		return "", err
 	}
-	r := host.Request{Definition: d, Source: source, Input: input, Workspace: at.Workspace}
-	if len(d.Graph.NeedsSession()) > 0 {
-		return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, d.Graph.NeedsSession()[0], ErrSession)
-	}
+	r := host.Request{Definition: d, Source: source, Input: input, Workspace: at.Workspace, NoSteps: !h.agents}
 	if r.Workspace, err = filepath.Abs(at.Workspace); err != nil {
 		return "", fmt.Errorf("workspace: %w", err)
 	}
@@ -171,11 +168,6 @@ func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow
 	}
 	if at.Key != "" {
 		r.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte("gamma:"+source+"\n"+at.Key)).String()
-	}
-	for i := range d.Graph.Nodes {
-		if n := &d.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent && !h.agents {
-			return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, n.ID, ErrAgentSteps)
-		}
 	}
 	id, err := h.runs.Start(ctx, r)
 	h.look()

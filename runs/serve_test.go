@@ -137,9 +137,6 @@ func TestR6_AnOutageIsToldAndPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	go h.Serve(t.Context())
-	if _, err := runs.Start(t.Context(), h, flow, Order{}, runs.Place{Workspace: dir}); !errors.Is(err, runs.ErrUnavailable) {
-		t.Errorf("got %v", err)
-	}
 	if got := <-told; got.run != "" || !errors.Is(got.err, runs.ErrUnavailable) {
 		t.Errorf("told %q, %v", got.run, got.err)
 	}
@@ -163,6 +160,14 @@ func TestW7_StartRefusesWhatCantBeCarriedOut(t *testing.T) {
 	bad := (*runs.InputError)(nil)
 	_, err = runs.Start(t.Context(), h, flow, Order{strings.Repeat("x", 16<<20)}, runs.Place{Workspace: t.TempDir()})
 	if !errors.As(err, &bad) || bad.Workflow != "purchase" || len(bad.Broken) != 1 || !strings.Contains(err.Error(), "purchase: the input doesn't fit") {
+		t.Errorf("got %v", err)
+	}
+	speaks, err := workflow.Define("speaks", in, workflow.Agent("say", func(*workflow.Ctx) string { return "Hello." }, workflow.AssistantMessage()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := opened(t, runs.Options{}, speaks.Definition())
+	if _, err := runs.Start(t.Context(), other, speaks, Order{}, runs.Place{}); !errors.Is(err, runs.ErrSession) {
 		t.Errorf("got %v", err)
 	}
 	if list, err := h.List(t.Context(), 0); err != nil || len(list) != 0 {

@@ -30,6 +30,9 @@ const (
 	ErrClosed = constant("the host is closed")
 )
 
+// errNotOpen is a mistake of the program, which nobody handles.
+const errNotOpen = constant("the host isn't open: use what Open returned")
+
 // constant is an error that is always the same.
 type constant string
 

@@ -32,12 +32,12 @@ type Options struct {
 	AgentsElsewhere bool
 	// Trouble is told, by Serve, of a run that can't be carried on for now, and
 	// of a database that can't be used for now (run is ""). It may be called
-	// from several goroutines. nil: nobody listens.
+	// from several goroutines, and must not call Close. nil: nobody listens.
 	Trouble func(run string, err error)
 }
 
-// Host has a data directory open. All methods may be called from several
-// goroutines.
+// Host has a data directory open. Open makes it; all calls of another one fail.
+// All methods may be called from several goroutines.
 type Host struct {
 	catalog  *catalog.Catalog
 	db       store.Store
@@ -55,7 +55,7 @@ type Host struct {
 }
 
 // Open opens a data directory. All that is wrong with the workflows is in one
-// error: a nil one, two of one name. Close the host.
+// error: a nil one, two of one name. ctx is for opening only. Close the host.
 func Open(ctx context.Context, o Options) (*Host, error) {
 	var own []catalog.Make
 	for _, d := range o.Workflows {
@@ -100,8 +100,13 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 }
 
 // Close ends Serve and Watch, waits for all calls that are under way, and closes
-// the database. Runs that are carried out are parked for any host.
+// the database. Runs that are carried out are parked for any host. It waits for
+// Serve, so a Trouble that calls it never returns. When it is called again, it
+// has nothing to do; it may then return before the first call has.
 func (h *Host) Close() error {
+	if h == nil || h.end == nil {
+		return errNotOpen
+	}
 	h.mu.Lock()
 	before := h.closed
 	h.closed = true
@@ -116,6 +121,9 @@ func (h *Host) Close() error {
 
 // enter begins a call. Its context ends with the host, too. Call leave.
 func (h *Host) enter(ctx context.Context) (within context.Context, leave func(), err error) {
+	if h == nil || h.end == nil {
+		return nil, nil, errNotOpen
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -142,6 +150,9 @@ type Place struct {
 // directory. The errors: *InputError; ErrUnknown; ErrAgentSteps; ErrSession;
 // ErrUnavailable; ErrClosed.
 func Start[In any](ctx context.Context, h *Host, flow *workflow.Flow[In], input In, at Place) (id string, err error) {
+	if flow == nil {
+		return "", errors.New("the workflow is nil: give what Define made")
+	}
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return "", fmt.Errorf("input: %w", err)

@@ -174,3 +174,25 @@ func TestW7_StartRefusesWhatCantBeCarriedOut(t *testing.T) {
 		t.Errorf("%d runs, %v", len(list), err)
 	}
 }
+
+func TestW7_WhatIsNilIsAnError(t *testing.T) {
+	h, flow := opened(t, runs.Options{}), bought(t)
+	if _, err := runs.Start[Order](t.Context(), h, nil, Order{}, runs.Place{}); err == nil || !strings.Contains(err.Error(), "the workflow is nil") {
+		t.Errorf("got %v", err)
+	}
+	for _, h := range []*runs.Host{nil, {}} {
+		_, started := runs.Start(t.Context(), h, flow, Order{}, runs.Place{})
+		_, got := h.Get(t.Context(), "x")
+		_, listed := h.List(t.Context(), 0)
+		_, read := runs.Output[Receipt](t.Context(), h, "x")
+		var watched error
+		for _, err := range h.Watch(t.Context(), "x") {
+			watched = err
+		}
+		for i, err := range []error{started, got, listed, read, watched, h.Cancel(t.Context(), "x", ""), h.Serve(t.Context()), h.Close()} {
+			if err == nil || !strings.Contains(err.Error(), "the host isn't open") {
+				t.Errorf("call %d: got %v", i+1, err)
+			}
+		}
+	}
+}

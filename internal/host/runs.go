@@ -101,17 +101,18 @@ type Request struct {
 	Input      workflow.JSON
 	Session    string // of origin; "": none
 	Workspace  string
+	NoSteps    bool // a workflow with a step for a model is refused, as by a host without Steps
 }
 
 // Check says why a run can't be started, nil if it can. What is wrong with its
 // input is found here as far as its schema tells.
 func (r Request) Check() error {
 	if need := r.Definition.Graph.NeedsSession(); len(need) > 0 && r.Session == "" {
-		what := flow.NoSession
+		why := ErrNoSession
 		if r.Definition.Graph.Node(need[0]).NodeType == workflow.TypeNotify {
-			what = "a notification requires an origin session"
+			why = ErrNoOrigin
 		}
-		return fmt.Errorf("workflow %s: node %s: %s", r.Definition.Graph.Name, need[0], what)
+		return &NodeError{r.Definition.Graph.Name, need[0], why}
 	}
 	if !utf8.Valid(r.Input) || len(r.Input) > maxInput {
 		return &InputError{r.Definition.Graph.Name, []string{fmt.Sprintf("it has %d bytes; at most %d bytes of UTF-8 are allowed", len(r.Input), maxInput)}}
@@ -146,19 +147,46 @@ func (e *InputError) Error() string {
 	return text
 }
 
-// ErrNoSteps: a workflow has a step for a model, and the host carries out none.
-var ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
+// What a node needs that a run wouldn't have.
+var (
+	// ErrNoSession: of an assistant step, a session of origin.
+	ErrNoSession = errors.New(flow.NoSession)
+	// ErrNoOrigin: of a notification, the same.
+	ErrNoOrigin = errors.New("a notification requires an origin session")
+	// ErrNoSteps: of a step for a model, a host that carries such steps out.
+	ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
+)
+
+// NodeError says which node of a workflow keeps it from being started.
+type NodeError struct {
+	Workflow, Node string
+	Err            error
+}
+
+func (e *NodeError) Error() string {
+	return "workflow " + e.Workflow + ": node " + e.Node + ": " + e.Err.Error()
+}
+
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// noSteps says that the workflow has a step for a model, nil if it has none.
+func (r Request) noSteps() error {
+	for i := range r.Definition.Graph.Nodes {
+		if n := &r.Definition.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
+			return &NodeError{r.Definition.Graph.Name, n.ID, ErrNoSteps}
+		}
+	}
+	return nil
+}
 
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
 	}
-	if h.Steps == nil {
-		for i := range r.Definition.Graph.Nodes {
-			if n := &r.Definition.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
-				return "", fmt.Errorf("workflow %s: node %s: %w", r.Definition.Graph.Name, n.ID, ErrNoSteps)
-			}
+	if h.Steps == nil || r.NoSteps {
+		if err := r.noSteps(); err != nil {
+			return "", err
 		}
 	}
 	if r.ID == "" {

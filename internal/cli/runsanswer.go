@@ -28,7 +28,7 @@ type runsAnswer struct {
 
 // Help is the long help.
 func (runsAnswer) Help() string {
-	return `Answers what a run waits for: a decision, a checkpoint, or a step's question. The first answer of a decision wins. The words for a step reach it at once if a process carries the run out. Where none does, the run is queued: gamma host takes it up, or "gamma run --resume ID".
+	return `Answers what a run waits for: a decision, a checkpoint, or a step's question. The first answer of a decision wins. The words for a step reach it at once if a process carries the run out. Where none does, an answered run is queued: gamma host takes it up, or "gamma run --resume ID"; a step in a session of gamma run or gamma exec goes on with the latter alone.
 
 Examples:
   gamma runs answer last --choice yes
@@ -166,7 +166,8 @@ func (a *app) answered(h *host.Runs, id string) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", id, err)
 	}
-	now, next := single(statusOf(info)), "Go on with (or gamma host):\n    "+program()+" run --resume "+id
+	goOn := program() + " run --resume " + id
+	now, next := single(statusOf(info)), "Go on with (or "+program()+" host):\n    "+goOn
 	switch who := carriedBy(info); {
 	case run.Status == flow.Completed:
 		out, err := outputOf(a.ctx, h.Store, run)
@@ -178,8 +179,12 @@ func (a *app) answered(h *host.Runs, id string) error {
 		now, next = single(endedText(string(run.Status), run.Reason, run.Message)), ""
 	case who != "":
 		now, next = "carried out by "+who, "Follow it with:\n    "+program()+" runs watch "+id
-	case yields(run):
-		now = "the words wait for whoever goes on"
+	case yields(run): // in a person's session, which no host wakes
+		now, next = "the words wait for whoever goes on", "Go on with:\n    "+goOn
+	case run.Pause || run.Reason == flow.ForPause:
+		next = "Let it go on with:\n    " + program() + " runs resume " + id
+	case run.Status == flow.Parked && run.Reason == flow.ForSession:
+		next = "Go on with:\n    " + goOn
 	}
 	_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(id+"  answered · "+now+"\n"+next))
 	return err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +42,7 @@ func (c *runsAnswer) Run(a *app) error {
 	if err := c.check(a.stdin); err != nil {
 		return err
 	}
+	again := c.Key != "" && c.Choice+c.JSON == "" // may be given for a second time
 	if c.Key == "" {
 		c.Key = uuid.NewString()
 	}
@@ -50,6 +50,14 @@ func (c *runsAnswer) Run(a *app) error {
 		run, info, err := h.Store.Load(a.ctx, id)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
+		}
+		if again {
+			switch was, err := c.repeated(a, h, run); {
+			case err != nil:
+				return err
+			case was:
+				return a.answered(h, id)
+			}
 		}
 		if a.lostSession(run) && run.Open != nil && run.Open.There {
 			err = errors.New(lostText(run, true))
@@ -78,11 +86,11 @@ func (c *runsAnswer) check(stdin io.Reader) error {
 		if *from != "-" {
 			continue
 		}
-		b, err := io.ReadAll(io.LimitReader(stdin, maxPrompt))
+		text, err := readStdin(stdin, "the answer")
 		if err != nil {
-			return fmt.Errorf("answer from standard input: %w", err)
+			return err
 		}
-		*from = string(bytes.TrimSpace(b))
+		*from = strings.TrimSpace(text)
 		if *from == "" {
 			return usagef("the answer on standard input is empty")
 		}

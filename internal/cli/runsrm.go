@@ -69,6 +69,9 @@ func (c *runsRm) named(a *app, db store.Store) (list []store.Info, err error) {
 			list = append(list, info)
 		}
 	}
+	if len(errs) > 0 && len(c.ID) > 1 {
+		errs = append(errs, errors.New("nothing was removed"))
+	}
 	return list, errors.Join(errs...)
 }
 
@@ -76,7 +79,7 @@ func (c *runsRm) named(a *app, db store.Store) (list []store.Info, err error) {
 func endedBefore(a *app, db store.Store, before time.Time) (list []store.Info, err error) {
 	all, err := db.Runs(a.ctx, 0)
 	for _, i := range slices.Backward(all) {
-		if i.Status.Ended() && i.Updated < before.UnixMilli() && i.LeaseUntil <= time.Now().UnixMilli() {
+		if i.Status.Ended() && i.Updated < before.UnixMilli() {
 			list = append(list, i)
 		}
 	}
@@ -85,17 +88,10 @@ func endedBefore(a *app, db store.Store, before time.Time) (list []store.Info, e
 
 // refuses says why a run can't be removed and what to do, nil if it can.
 func (c *runsRm) refuses(a *app, db store.Store, i store.Info) error {
-	if !i.Status.Ended() || i.LeaseUntil > time.Now().UnixMilli() {
-		return c.refusal(i, store.ErrOpen)
+	if err := db.Removable(a.ctx, i.ID, c.Force, time.Now().UnixMilli()); err != nil {
+		return c.refusal(i, err)
 	}
-	if c.Force || i.Session == "" {
-		return nil
-	}
-	notes, err := db.Outbox(a.ctx, i.Session)
-	if err == nil && slices.ContainsFunc(notes, func(n store.Note) bool { return n.Run == i.ID }) {
-		err = c.refusal(i, store.ErrUntold)
-	}
-	return err
+	return nil
 }
 
 // keptError is a run that can't be removed for now, and what to do.

@@ -256,7 +256,8 @@ func (h *Runs) hunt(run string) store.Hunt {
 
 // carry carries out a run that was claimed, and returns how it stands then. A
 // broken invariant of the engine ends the run's turn here, not the process.
-func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
+// waits, if it is set, is called when a step of it waits for the user.
+func (h *Runs) carry(ctx context.Context, c store.Claimed, waits func()) (run *flow.Run, err error) {
 	left := func() {}
 	if h.Carries != nil {
 		left = sync.OnceFunc(h.Carries(c.Run))
@@ -268,14 +269,14 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err e
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
 		}
 	}()
-	if run, err = h.carryOn(ctx, c, left); errors.Is(err, runner.ErrLost) {
+	if run, err = h.carryOn(ctx, c, left, waits); errors.Is(err, runner.ErrLost) {
 		h.over(ctx, c.Run)
 	}
 	return run, err
 }
 
-func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left func()) (*flow.Run, error) {
-	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left}
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left, waits func()) (*flow.Run, error) {
+	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left, waits: waits}
 	out, err := h.claimed(ctx, c, cl)
 	if cl.kept && (err == nil || errors.Is(err, runner.ErrLost)) { // a lost one stays lost
 		left()
@@ -324,8 +325,12 @@ func (h *Runs) claimed(ctx context.Context, c store.Claimed, cl *claim) (*flow.R
 	if h.Env != nil {
 		conf.Env = h.Env(info.Workspace)
 	}
-	if h.Observe != nil {
-		conf.Observe = func(before *flow.Run, commit *flow.Commit) { h.Observe(c.Run, before, commit) }
+	cl.told(run)
+	conf.Observe = func(before *flow.Run, commit *flow.Commit) {
+		cl.told(commit.Next)
+		if h.Observe != nil {
+			h.Observe(c.Run, before, commit)
+		}
 	}
 	if h.Trouble != nil {
 		conf.Trouble = func(err error) { h.Trouble(c.Run, err) }
@@ -343,17 +348,15 @@ func (h *Runs) live(session string) bool {
 }
 
 // Work claims and carries out runs until its context ends, at most parallel at
-// once, and fires timers. Runs that are carried out then are parked. A run that
+// once, and fires timers. One whose step waits for the user isn't counted from
+// then on: people may take days. Runs that are carried out then are parked. A run that
 // can't be carried on keeps its claim, so that it is tried again only when the
 // lease has run out. A store that can't be used for now is waited for. The error
 // is that of one that can't be used at all.
 func (h *Runs) Work(ctx context.Context, parallel int) error {
 	slots := make(chan struct{}, parallel)
-	defer func() {
-		for range parallel {
-			slots <- struct{}{} // all have ended
-		}
-	}()
+	var carried sync.WaitGroup
+	defer carried.Wait()
 	tick := time.NewTicker(pollRuns)
 	defer tick.Stop()
 	for {
@@ -379,12 +382,13 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 			}
 			continue
 		}
-		go func() {
-			defer func() { <-slots }()
-			if _, err := h.carry(ctx, *c); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
+		free := sync.OnceFunc(func() { <-slots })
+		carried.Go(func() {
+			defer free()
+			if _, err := h.carry(ctx, *c, free); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
 				h.Trouble(c.Run, err)
 			}
-		}()
+		})
 	}
 }
 

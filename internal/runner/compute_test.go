@@ -99,3 +99,22 @@ func TestW11_ShortComputationsHearOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestW13_AKeptClaimIsntLost: the lease nearly ran out while a commit took its
+// time, which kept the claim.
+func TestW13_AKeptClaimIsntLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := w.Compute("a", func(*w.Ctx) (string, error) { return "x", nil })
+		d := prepare(t, "", a, w.Then(a, w.Action("b", func(*w.Ctx) (string, error) { <-time.After(time.Second); return "y", nil })))
+		slow := true
+		d.before = func(*flow.Commit) {
+			if slow {
+				slow = false
+				<-time.After(runner.Lease - time.Second)
+			}
+		}
+		if r := d.carry(); r.Status != flow.Completed {
+			t.Errorf("%s %s", r.Status, r.Reason)
+		}
+	})
+}

@@ -14,6 +14,7 @@ type arrival struct {
 	from  *effect
 	event flow.Event
 	err   error      // the surroundings failed
+	panic any        // of a broken invariant: who drives panics with it
 	reply chan error // of updates: stored, or refused
 }
 
@@ -56,8 +57,8 @@ func (r *runner) start(owed *flow.Effect) {
 	w := r.work(owed)
 	go func() {
 		defer close(w.effect.done)
-		if ev, err := w.do(); err != nil || ev != nil {
-			w.handOver(arrival{from: w.effect, event: ev, err: err})
+		if a := w.outcome(); a.event != nil || a.err != nil || a.panic != nil {
+			w.handOver(a)
 		}
 	}()
 }
@@ -79,14 +80,24 @@ func (r *runner) compute(owed *flow.Effect) (a arrival, mine bool) {
 			r.driving(r.drive)
 		}
 	})
-	ev, err := w.do()
-	a = arrival{from: w.effect, event: ev, err: err}
+	a = w.outcome()
 	if driven.CompareAndSwap(false, true) {
 		relief.Stop()
 		return a, true
 	}
 	w.handOver(a)
 	return a, false
+}
+
+// outcome carries the effect out.
+func (w *work) outcome() (a arrival) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = arrival{from: w.effect, panic: p}
+		}
+	}()
+	ev, err := w.do()
+	return arrival{from: w.effect, event: ev, err: err}
 }
 
 // handOver gives whoever drives what an effect has led to, as its last deed.

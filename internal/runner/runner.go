@@ -197,15 +197,12 @@ func (r *runner) step(store context.Context) error {
 	}
 }
 
-// glance carries out what has happened meanwhile, if anything has.
+// glance carries out what others want between two short computations. The claim
+// needs no look: each commit has kept it, or has found it lost.
 func (r *runner) glance(store context.Context) error {
 	select {
-	case <-r.renewal.C:
-		return r.renew(store)
 	case <-r.polling.C:
 		return r.signals(store)
-	case <-r.lost:
-		return r.tooLate()
 	case <-r.ctx.Done():
 		return r.park(store)
 	default:
@@ -284,6 +281,10 @@ func (r *runner) tooLate() error {
 func (r *runner) leased(until time.Time) {
 	if !until.IsZero() {
 		r.late.Reset(time.Until(until) - crashpoint.Quick(StartMargin))
+		select {
+		case <-r.lost: // it came while the claim was being kept
+		default:
+		}
 		r.until.Store(until.UnixMilli())
 	}
 }
@@ -357,6 +358,9 @@ func (r *runner) arrived(ctx context.Context, a arrival) error {
 		return nil
 	}
 	r.running = nil
+	if a.panic != nil {
+		panic(a.panic)
+	}
 	if a.err != nil {
 		return a.err
 	}

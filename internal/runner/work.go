@@ -16,7 +16,7 @@ import (
 
 // work is one effect that is being carried out.
 type work struct {
-	*runner // Graph, Program, Workspace, Env, Steps, events and outputs only
+	*runner // Graph, Program, Input, Workspace, Env, Steps, events and outputs only
 	effect  *effect
 	run     *flow.Run // as it stood at the beginning
 	ctx     context.Context

@@ -198,7 +198,7 @@ func (c *commit) resumes(ev Resumes) {
 
 // leaves notes that the owner of a run leaves in order.
 func (c *commit) leaves() {
-	if s := c.Next; s.Run != nil && !s.Interrupted() && !mutant("LeavesUnsaid") && s.Why != transcript.OpenDeposit && s.Why != transcript.OpenCompact {
+	if s := c.Next; s.Run != nil && !s.Interrupted() && !mutant("LeavesUnsaid") {
 		c.add(&transcript.Close{Run: s.Run.ID})
 	}
 }

@@ -30,8 +30,10 @@
 //
 // # Interrupted runs
 //
-// A run whose newest delivery or resume is of an older epoch is interrupted:
-// plan writes nothing for it and nothing is due. A Resumes event continues
+// A run whose newest delivery or resume is of an older epoch, or whose owner has
+// left (a close entry of this epoch), is interrupted: plan writes nothing for it
+// and nothing is due. A resume counts towards crash_loop unless the owner under
+// whom the run went on last has left with a close entry. A Resumes event continues
 // it; a person's message closes it (results for its open calls, then
 // settled{interrupted}) and starts its own run. Under an owner that opened
 // the session as a deposit nothing starts at all.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/gamma-harness/gamma/internal/flow"
@@ -39,8 +38,10 @@ func removed(t *testing.T, k *kit) {
 	}
 	k.ended("gone", "S")
 	k.ended("kept", "T")
-	if err := k.Remove(k.ctx, "gone", false, k.now); !errors.Is(err, ErrUntold) {
-		t.Errorf("a run with a note that waits: %v", err)
+	for _, err := range []error{k.Remove(k.ctx, "gone", false, k.now), k.Removable(k.ctx, "gone", false, k.now)} {
+		if !errors.Is(err, ErrUntold) {
+			t.Errorf("a run with a note that waits: %v", err)
+		}
 	}
 	_, info, _ := k.load("gone")
 	if err := k.Remove(k.ctx, "gone", true, k.now); err != nil {
@@ -85,37 +86,5 @@ func removed(t *testing.T, k *kit) {
 	}
 	if _, err := k.Definition(k.ctx, info.Definition); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the definition that nobody uses: %v", err)
-	}
-}
-
-// TestW12_ARemovedRunLeavesNoRow: nothing of it stays in any table.
-func TestW12_ARemovedRunLeavesNoRow(t *testing.T) {
-	s := openTemp(t, t.TempDir()+"/gamma.db")
-	defer s.Close()
-	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1_000_000, graphs: graphs(t)}
-	k.ended("r", "S")
-	if err := s.Leave(k.ctx, "r", "late", flow.Pause{By: "me"}, k.now); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Remove(k.ctx, "r", true, k.now); err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"run", "definition", "event", "node", "mount", "decision", "delivery", "outbox", "signal", "progress"} {
-		var n int
-		if err := s.reads.QueryRow(fmt.Sprint("SELECT count(*) FROM ", table)).Scan(&n); err != nil || n != 0 {
-			t.Errorf("%s: %d rows, %v", table, n, err)
-		}
-	}
-	rows, err := s.reads.Query(`SELECT name FROM sqlite_schema WHERE type='table'`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	tables := 0
-	for rows.Next() {
-		tables++
-	}
-	if err := rows.Err(); err != nil || tables != 11 {
-		t.Errorf("%d tables: is a new one cleared, too? %v", tables, err)
 	}
 }

@@ -63,8 +63,10 @@
 //
 // # Failures
 //
-// ErrFenced, ErrDelivered, ErrNotFound, ErrExists and ErrSlot are the caller's to handle. Any
-// other error is the database's: nothing of the write is there, unless the
-// database itself couldn't say. ErrTryLater is in it where waiting may help.
+// ErrFenced, ErrDelivered, ErrNotFound, ErrExists, ErrSlot, ErrOpen and
+// ErrUntold are the caller's to handle. Any other error is the database's:
+// nothing of the write is there, unless the database itself couldn't say.
+// ErrTryLater is in it where waiting may help, ErrGone where it never will. A
+// panic of a write is its caller's, and nothing of that write is there.
 // The same commit may be tried again: the fence refuses it if it is there.
 package store

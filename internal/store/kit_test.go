@@ -53,6 +53,10 @@ func graphs(t *testing.T) map[string]*workflow.Definition {
 	add(workflow.Define("shown", in, compute("a"), workflow.Present(func(*workflow.Ctx) string { return "" })))
 	add(workflow.Define("say", in, say))
 	add(workflow.Define("nap", in, nap))
+	first := workflow.HumanDecision("gate", "operator", func(*workflow.Ctx) workflow.Request { return workflow.Request{} },
+		[]workflow.Option[string]{{Key: "yes", Label: "Yes"}})
+	work := workflow.Action("work", func(*workflow.Ctx) (out, error) { return out{}, nil })
+	add(workflow.Define("everything", in, first, workflow.Then(first, work), workflow.Then(work, workflow.Notify("n", func(*workflow.Ctx) string { return "" }))))
 	return all
 }
 

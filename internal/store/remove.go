@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -16,11 +17,47 @@ var (
 	ErrUntold = errors.New("its session wasn't told all of it yet")
 )
 
+// Removable implements Store.
+func (s *SQLite) Removable(ctx context.Context, run string, untold bool, now int64) error {
+	var status string
+	var lease, notes int64
+	err := s.reads.QueryRowContext(ctx, removal, run).Scan(&status, &lease, &notes)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return explain(err)
+	}
+	return removable(status, lease, notes, untold, now)
+}
+
+// removal selects what decides whether a run may go.
+const removal = `SELECT status, lease_until, (SELECT count(*) FROM outbox WHERE run=?1 AND delivered_at IS NULL) FROM run WHERE id=?1`
+
+func removable(status string, lease, notes int64, untold bool, now int64) error {
+	switch {
+	case !flow.Status(status).Ended() || lease > now:
+		return ErrOpen
+	case notes > 0 && !untold:
+		return ErrUntold
+	}
+	return nil
+}
+
 // Remove implements Store.
 func (s *SQLite) Remove(ctx context.Context, run string, untold bool, now int64) error {
 	return s.do(ctx, func(w *writer) error {
-		if err := w.removable(run, untold, now); err != nil {
+		var status string
+		var lease, notes int64
+		found, err := w.row(removal, []any{run}, &status, &lease, &notes)
+		switch {
+		case err != nil:
 			return err
+		case !found:
+			return refusal{ErrNotFound}
+		}
+		if err := removable(status, lease, notes, untold, now); err != nil {
+			return refusal{err}
 		}
 		var definition string
 		if _, err := w.row(`SELECT definition FROM run WHERE id=?`, []any{run}, &definition); err != nil {
@@ -37,26 +74,7 @@ func (s *SQLite) Remove(ctx context.Context, run string, untold bool, now int64)
 		if _, err := w.exec(`DELETE FROM run WHERE id=?`, run); err != nil {
 			return err
 		}
-		_, err := w.exec(`DELETE FROM definition WHERE digest=?1 AND NOT EXISTS (SELECT 1 FROM run WHERE definition=?1)`, definition)
+		_, err = w.exec(`DELETE FROM definition WHERE digest=?1 AND NOT EXISTS (SELECT 1 FROM run WHERE definition=?1)`, definition)
 		return err
 	})
-}
-
-// removable refuses what may not be removed.
-func (w *writer) removable(run string, untold bool, now int64) error {
-	var status string
-	var lease, notes int64
-	found, err := w.row(`SELECT status, lease_until, (SELECT count(*) FROM outbox WHERE run=?1 AND delivered_at IS NULL) FROM run WHERE id=?1`,
-		[]any{run}, &status, &lease, &notes)
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return refusal{ErrNotFound}
-	case !flow.Status(status).Ended() || lease > now:
-		return refusal{ErrOpen}
-	case notes > 0 && !untold:
-		return refusal{ErrUntold}
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +220,48 @@ func TestC9_OlderDatabasesAreBroughtForwardWithABackup(t *testing.T) {
 	}
 	if _, err := OpenSQLite(t.Context(), path); err == nil || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("the older program: %v", err)
+	}
+}
+
+// TestR4_AWriteThatPanics: its own caller gets the panic; nobody else is hit,
+// and the store goes on.
+func TestR4_AWriteThatPanics(t *testing.T) {
+	s := openTemp(t, filepath.Join(t.TempDir(), "gamma.db"))
+	k := &kit{t: t, Store: s, ctx: t.Context(), now: 1, graphs: graphs(t)}
+	k.start("r", "steps", "")
+	panics := make(chan any)
+	w := <-s.writer // so that all wait for one transaction
+	for i := range 3 {
+		go func() {
+			defer func() { panics <- recover() }()
+			_ = s.do(t.Context(), func(w *writer) error {
+				if _, err := w.exec(`INSERT INTO signal(run, id, input, at) VALUES('r', ?, '{}', 1)`, i); err != nil {
+					return err
+				}
+				if i == 1 {
+					panic("a fault of ours")
+				}
+				return nil
+			})
+		}()
+	}
+	for len(s.work) < 3 {
+		runtime.Gosched()
+	}
+	s.writer <- w
+	got := map[any]int{}
+	for range 3 {
+		got[<-panics]++
+	}
+	if got[nil] != 2 || got["a fault of ours"] != 1 {
+		t.Errorf("recovered %v", got)
+	}
+	var n int
+	if err := s.reads.QueryRow(`SELECT count(*) FROM signal`).Scan(&n); err != nil || n != 2 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -219,9 +219,11 @@ type Store interface {
 	// is there. ErrFenced: a larger one is there.
 	Own(ctx context.Context, session string, token int64) error
 
-	// Remove removes an ended run with everything of it. ErrOpen: it hasn't
-	// ended, or somebody has its claim; ErrUntold: notes to its session wait,
-	// unless those may go, too.
+	// Removable says why a run can't be removed. ErrOpen: it hasn't ended, or
+	// somebody has its claim; ErrUntold: notes to its session wait, unless those
+	// may go, too.
+	Removable(ctx context.Context, run string, untold bool, now int64) error
+	// Remove removes a run with everything of it, if it is removable.
 	Remove(ctx context.Context, run string, untold bool, now int64) error
 
 	Close() error

@@ -19,6 +19,22 @@ type job struct {
 	done chan error // gets one value
 }
 
+// run carries the write out. A panic is its outcome: whoever writes for all
+// goes on, and its own caller gets it.
+func (j *job) run(w *writer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked{p}
+		}
+	}()
+	return j.do(w)
+}
+
+// panicked is what a write panicked with.
+type panicked struct{ value any }
+
+func (p panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
 // refusal is an outcome that wrote nothing: it doesn't spoil its transaction.
 type refusal struct{ err error }
 
@@ -120,6 +136,9 @@ func (s *SQLite) do(ctx context.Context, f func(*writer) error) error {
 
 // outcome is what a write's caller gets to see.
 func outcome(err error) error {
+	if p := (panicked{}); errors.As(err, &p) {
+		panic(p.value)
+	}
 	var r refusal
 	if errors.As(err, &r) {
 		return r.err
@@ -183,7 +202,7 @@ func (w *writer) transaction(batch []*job) ([]error, error) {
 	}
 	outcomes := make([]error, len(batch))
 	for i, j := range batch {
-		err := j.do(w)
+		err := j.run(w)
 		var r refusal
 		if err != nil && !errors.As(err, &r) {
 			w.exec("ROLLBACK")

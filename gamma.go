@@ -36,9 +36,11 @@ import (
 // workflows, under the executable's name.
 type Config struct {
 	// Name is the program's name in help, hints and errors; "": the
-	// executable's.
+	// executable's. Commands that are printed to be copied begin with the
+	// executable's path instead.
 	Name string
-	// Version is what the command version prints.
+	// Version is the program's own: the command version prints "mytool 1.0
+	// (gamma …)", with gamma's behind it.
 	Version string
 	// Workflows make the program's own workflows. Each is called once, when the
 	// program begins.

@@ -9,6 +9,13 @@
 // revision. Stored finds the definition only if its key is the same, so a run
 // goes on in each program that has the same workflow under the same name, and in
 // none that has changed it.
+//
+// The package also has what each program does alike with its data directory.
+// File is the one place that knows the database's path, gamma.db; There says
+// whether there is one, and makes none; Open opens it and makes the process a
+// host of it, whose holder files are in the folder holders beside it. Env is the
+// environment of a run's commands, which has no more than that of a model's
+// commands. A path that isn't a regular file is an error and never opened.
 package catalog
 
 import (

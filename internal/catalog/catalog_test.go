@@ -2,6 +2,8 @@ package catalog_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,5 +59,35 @@ func TestW7_ARunGoesOnOnlyOnItsDefinition(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
+	}
+}
+
+// TestW12_WhetherThereIsADatabase: asking makes none.
+func TestW12_WhetherThereIsADatabase(t *testing.T) {
+	dir := t.TempDir()
+	want := func(there bool) {
+		t.Helper()
+		if got, err := catalog.There(dir); err != nil || got != there {
+			t.Errorf("got %v, %v, want %v", got, err, there)
+		}
+	}
+	want(false)
+	if err := os.Symlink("nothing", filepath.Join(dir, "gamma.db")); err != nil {
+		t.Fatal(err)
+	}
+	want(true)
+	if err := os.Remove(filepath.Join(dir, "gamma.db")); err != nil {
+		t.Fatal(err)
+	}
+	db, life, err := catalog.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	defer life.Close()
+	want(true)
+	dir = filepath.Join(dir, "gamma.db") // no folder
+	if _, err := catalog.There(dir); err == nil {
+		t.Error("a file is no data directory, and no error came")
 	}
 }

@@ -37,7 +37,7 @@ func Env(workspace string) []string { return toolshell.Environ(os.Environ(), wor
 // File is the path of a data directory's database. Opening what isn't a file
 // could wait for ever.
 func File(dir string) (string, error) {
-	path := filepath.Join(dir, "gamma.db")
+	path := filepath.Join(dir, database)
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		info, err := os.Stat(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,6 +49,19 @@ func File(dir string) (string, error) {
 	}
 	return path, nil
 }
+
+// There reports whether a data directory has a database. A link counts, wherever
+// it leads: only opening it tells.
+func There(dir string) (bool, error) {
+	_, err := os.Lstat(filepath.Join(dir, database))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// database is the name of the database's file.
+const database = "gamma.db"
 
 func kindOf(m fs.FileMode) string {
 	switch {

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
-
+	"github.com/gamma-harness/gamma/internal/catalog"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
 )
@@ -40,7 +38,7 @@ func (a *app) ifRuns(f func(*host.Runs) error) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "gamma.db")); err != nil {
+	if there, err := catalog.There(dir); err != nil || !there {
 		return err
 	}
 	return a.readRuns(f)

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
+	"github.com/gamma-harness/gamma/internal/catalog"
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -49,7 +48,7 @@ func (g *runGuard) open() error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, "gamma.db")); errors.Is(err, os.ErrNotExist) {
+	if there, err := catalog.There(dir); err == nil && !there {
 		return nil
 	}
 	if g.db, err = g.app.readableRuns(); err != nil {

@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/gamma-harness/gamma/internal/catalog"
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -184,10 +183,7 @@ func (c *sessionRuns) there() (*host.Runs, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(home, "gamma.db")); err != nil {
-		if os.IsNotExist(err) {
-			return nil, nil
-		}
+	if there, err := catalog.There(home); err != nil || !there {
 		return nil, err
 	}
 	return c.proc.open(c.ctx)

@@ -148,14 +148,19 @@ func (e *InputError) Error() string {
 }
 
 // What a node needs that a run wouldn't have.
-var (
+const (
 	// ErrNoSession: of an assistant step, a session of origin.
-	ErrNoSession = errors.New(flow.NoSession)
+	ErrNoSession = need(flow.NoSession)
 	// ErrNoOrigin: of a notification, the same.
-	ErrNoOrigin = errors.New("a notification requires an origin session")
+	ErrNoOrigin = need("a notification requires an origin session")
 	// ErrNoSteps: of a step for a model, a host that carries such steps out.
-	ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
+	ErrNoSteps = need("it is a step for a model, and this process carries out none")
 )
+
+// need is an error that is always the same.
+type need string
+
+func (n need) Error() string { return string(n) }
 
 // NodeError says which node of a workflow keeps it from being started.
 type NodeError struct {

@@ -204,7 +204,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
+	permit, err := permit(permitConfig{forRuns: c.owned != nil, rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
 		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}

@@ -138,7 +138,7 @@ func (s *reader) over() (bool, error) {
 // showAsked shows what a step asks the user, once, and how to answer while its run
 // is carried out.
 func (s *reader) showAsked(run *flow.Run) {
-	if !yields(run) || s.shown == run.Open.ID || s.out.json || s.app.lostSession(run) {
+	if !yields(run) || s.shown == run.Open.ID || s.out.json || s.app.lostSession(run) || s.app.lostStep(run) {
 		return
 	}
 	s.shown = run.Open.ID

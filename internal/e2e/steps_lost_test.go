@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gamma-harness/gamma/internal/host"
 )
 
 // lose removes a session by hand.
@@ -120,4 +122,28 @@ func (p *place) statusOf(run string) string {
 		}
 	}
 	return ""
+}
+
+// TestW37_ASessionOfAStepThatIsGone: who looks at a step that waits for its user
+// in a session that is gone, or answers it, is told so and what to do; it begins
+// anew.
+func TestW37_ASessionOfAStepThatIsGone(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script(asksForPlace)
+	run := strings.TrimSpace(p.ok("run", "echo", "Which?", "--detach").stdout)
+	p.run("run", "--resume", run).has(t, 3, "Which one?")
+	child := host.ChildID(run)
+	p.lose(child)
+	told := []string{"session " + child, "is gone", "run --resume " + run, "runs cancel " + run}
+	for _, args := range [][]string{{"runs", "show", run}, {"runs", "show", run, "--json"}, {"runs", "watch", run}} {
+		r := p.run(args...)
+		r.has(t, 3, told...)
+		if strings.Contains(r.stdout+r.stderr, "Answer with") || strings.Contains(r.stdout, `"waits":true`) {
+			t.Errorf("%q says how to answer: %+v", args, r)
+		}
+	}
+	p.run("runs", "answer", run, "--text", "Blue").has(t, 1, told...)
+	p.script("version: 1\nsteps:\n" + submits(`{"answer": "Any."}`))
+	p.run("run", "--resume", run).has(t, 0, "Any.")
 }

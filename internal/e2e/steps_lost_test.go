@@ -147,3 +147,27 @@ func TestW37_ASessionOfAStepThatIsGone(t *testing.T) {
 	p.script("version: 1\nsteps:\n" + submits(`{"answer": "Any."}`))
 	p.run("run", "--resume", run).has(t, 0, "Any.")
 }
+
+// TestW40_ARunWhoseSessionIsGoneIsRemoved: what nobody can be told any more holds
+// no run.
+func TestW40_ARunWhoseSessionIsGoneIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"named": {"runs", "rm", "last"}, "by its age": {"runs", "rm", "--older", "0d"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.script("version: 1\ndefault: {text: Said.}\n")
+			p.ok("exec", "Hello")
+			session := p.readSession().id
+			run := strings.TrimSpace(p.ok("run", "two-turn", "tea", "--detach", "--session", session).stdout)
+			_, end := p.begin("host", "--json")
+			eventually(t, "the run ends", func() bool { return p.statusOf(run) == "failed" })
+			end()
+			if r := p.run(args...); strings.Contains(r.stdout, "removed "+run) {
+				t.Fatalf("its session was to be told of it: %+v", r)
+			}
+			p.lose(session)
+			p.run(args...).has(t, 0, "removed "+run)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os/signal"
@@ -42,6 +43,8 @@ type execCmd struct {
 	runs   *sessionRuns              // carries on the session's workflow runs; nil: nobody does
 	id     string                    // of a new session; "": a new id
 	run    string                    // the workflow run for whose steps a new session is made; "": none
+
+	owned func(ctx context.Context, session string) (int64, error) // as of store.Store; nil: whoever carries on its runs knows
 
 	why transcript.OpenWhy `kong:"-"` // what the session is opened for; "": to run
 }

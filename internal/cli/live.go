@@ -122,7 +122,10 @@ func (c *execCmd) open(a *app, out output, prompt *string) (*live, error) {
 	switch {
 	case err != nil:
 	case l.resumed:
-		err = l.reopen(home, id)
+		var used int64
+		if used, err = c.used(a.ctx, id); err == nil {
+			err = l.reopen(home, id, used)
+		}
 	default:
 		err = l.create(c, home)
 	}
@@ -201,7 +204,7 @@ func (l *live) equip(c *execCmd, home *disk.Home, conf config) error {
 	if err != nil {
 		return usageError{err}
 	}
-	permit, err := permit(permitConfig{rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
+	permit, err := permit(permitConfig{forRuns: c.owned != nil, rules: conf.Permissions, allow: c.Allow, deny: c.Deny, ask: c.Ask, plan: c.Plan,
 		sandboxed: l.tools.confined.bashSandboxed(), workspace: l.workspace, closed: ownFolders(home.Dir()), skills: l.tools.skillDirs}, l.tools.box)
 	if err != nil {
 		return usageError{err}
@@ -276,13 +279,25 @@ func (l *live) create(c *execCmd, home *disk.Home) error {
 	if err != nil {
 		return err
 	}
+	if c.id != "" { // the id may have been used before
+		used, err := c.used(l.app.ctx, name)
+		if err != nil {
+			return err
+		}
+		if used > 0 {
+			if err := l.disk.Close(); err != nil {
+				return err
+			}
+			return l.reopen(home, name, used)
+		}
+	}
 	return l.fold()
 }
 
-// reopen takes over an existing session.
-func (l *live) reopen(home *disk.Home, id string) error {
+// reopen takes over an existing session, with a token above the used one.
+func (l *live) reopen(home *disk.Home, id string, used int64) error {
 	var err error
-	l.disk, err = home.Open(id, l.why, thisProcess(), Version(l.app.version), time.Now().UTC())
+	l.disk, err = home.OpenAbove(id, used, l.why, thisProcess(), Version(l.app.version), time.Now().UTC())
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type permitConfig struct {
 	workspace   string
 	closed      []string
 	skills      []string
+	forRuns     bool // the session lives for workflow runs: nobody can give --wait
 }
 
 // permit builds the permission of a run.
@@ -60,11 +61,19 @@ func permit(c permitConfig, box *session.Toolbox) (func(string, json.RawMessage)
 		case v.Do == permission.Allow:
 			return session.Judgement{Do: session.Allow}
 		case v.Do == permission.Ask:
-			return session.Judgement{Do: session.Ask, Rule: v.Rule, Once: v.Once, Nobody: "nobody can be asked here, and it would have to be asked for: " + v.Rule +
-				". The user can allow it with --allow " + tool + " or --allow '" + tool + "(PATTERN)', or answer it with --wait"}
+			return session.Judgement{Do: session.Ask, Rule: v.Rule, Once: v.Once, Nobody: c.nobody(v)}
 		}
 		return session.Judgement{Do: session.Deny, Rule: v.Rule}
 	}, nil
+}
+
+// nobody says why a call that asks isn't run, and what helps.
+func (c permitConfig) nobody(v permission.Verdict) string {
+	text := "nobody can be asked here, and it would have to be asked for: " + v.Rule + ". " + strings.TrimSuffix(v.Remedy, ".")
+	if c.forRuns {
+		return text
+	}
+	return text + ". With --wait it can be answered"
 }
 
 // read collects the rules and checks that their tools exist.

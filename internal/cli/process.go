@@ -97,7 +97,9 @@ func (r *process) deliver(ctx context.Context, id string) error {
 
 // own stores a session's lease token, which fences what comes of it.
 func own(ctx context.Context, db store.Store, l *host.Live) error {
-	if err := db.Own(ctx, l.ID, l.Token); err != nil {
+	if err := db.Own(ctx, l.ID, l.Token); errors.Is(err, store.ErrFenced) {
+		return fmt.Errorf("session %s: the database knows a newer owner of it: another process has taken it meanwhile, or what is there is an older copy of it. Try again", l.ID)
+	} else if err != nil {
 		return fmt.Errorf("session %s: its lease in the database: %w", l.ID, err)
 	}
 	return nil
@@ -235,6 +237,7 @@ type liveSession struct {
 // does.
 func (r *process) bringUp(a *app, c *execCmd, out output, started func(string)) (*liveSession, error) {
 	nothing := ""
+	c.owned = r.owned
 	l, err := c.open(a, out, &nothing)
 	if err != nil {
 		return nil, err

@@ -67,6 +67,9 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 	if c.Resume != "" && (c.Workflow != "" || c.Input != nil || c.InputFile != "" || c.Detach) {
 		return usagef("--resume goes on with a run that has its workflow and input already")
 	}
+	if c.Resume != "" && c.Session != "" {
+		return usagef("--resume goes on with a run that has its session already: leave out --session")
+	}
 	if c.Resume == "" && c.Workflow == "" {
 		return usagef("no workflow: gamma run NAME (\"gamma run --list\" shows what there is)")
 	}

@@ -29,6 +29,10 @@ func (r *flowing) finish(run *flow.Run, interrupted bool) error {
 	}
 	hint := ""
 	r.app.code, hint = r.outcome(run, interrupted)
+	if r.app.lostStep(run) {
+		res.Waits, res.Message, hint = false, lostStepText(run), ""
+		r.out.words = ""
+	}
 	if r.app.lostSession(run) {
 		hint = r.lost(run, &res, hint)
 	}

@@ -19,15 +19,29 @@ import (
 // lostSession reports whether the session that an open run belongs to is gone.
 // Where that can't be found out it isn't.
 func (a *app) lostSession(r *flow.Run) bool {
-	if r.Session == "" || r.Status.Ended() {
-		return false
-	}
+	return r.Session != "" && !r.Status.Ended() && a.goneSession(r.Session)
+}
+
+// goneSession reports whether a session is gone, as far as that can be found out.
+func (a *app) goneSession(id string) bool {
 	home, err := a.home()
 	if err != nil {
 		return false
 	}
-	there, err := home.Has(r.Session)
+	there, err := home.Has(id)
 	return err == nil && !there
+}
+
+// lostStep reports whether the session that was made for a run's steps is gone
+// while one of them waits for the user there. The step begins anew in a new one.
+func (a *app) lostStep(r *flow.Run) bool {
+	return yields(r) && stepSession(r) != r.Session && a.goneSession(stepSession(r))
+}
+
+// lostStepText says what that comes to and what to do.
+func lostStepText(r *flow.Run) string {
+	return fmt.Sprintf("session %s, in which the step has asked, is gone, so it can't be answered there. Begin the step anew with: %s run --resume %s, or end the run with: %s runs cancel %s",
+		stepSession(r), program(), r.ID, program(), r.ID)
 }
 
 // bound reports whether nobody can go on with an open run without its session.

@@ -61,6 +61,8 @@ func (c *runsAnswer) Run(a *app) error {
 		}
 		if a.lostSession(run) && run.Open != nil && run.Open.There {
 			err = errors.New(lostText(run, true))
+		} else if a.lostStep(run) {
+			err = errors.New(lostStepText(run))
 		} else if yields(run) {
 			err = c.speak(a, run)
 		} else {

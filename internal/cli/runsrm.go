@@ -20,7 +20,7 @@ type runsRm struct {
 
 // Help is the long help.
 func (runsRm) Help() string {
-	return `Removes workflow runs that have ended, with their steps, outputs and answers. One that hasn't ended is refused, and then none of those that were named is removed. --older leaves runs alone of which their session wasn't told all yet. The sessions stay (gamma session rm), and so does the size of gamma.db: later runs use the room.
+	return `Removes workflow runs that have ended, with their steps, outputs and answers. One that hasn't ended is refused, and then none of those that were named is removed. --older leaves runs alone of which their session wasn't told all yet, unless it is gone. The sessions stay (gamma session rm), and so does the size of gamma.db: later runs use the room.
 
 Examples:
   gamma runs rm 01a22f65
@@ -88,10 +88,16 @@ func endedBefore(a *app, db store.Store, before time.Time) (list []store.Info, e
 
 // refuses says why a run can't be removed and what to do, nil if it can.
 func (c *runsRm) refuses(a *app, db store.Store, i store.Info) error {
-	if err := db.Removable(a.ctx, i.ID, c.Force, time.Now().UnixMilli()); err != nil {
+	if err := db.Removable(a.ctx, i.ID, c.untold(a, i), time.Now().UnixMilli()); err != nil {
 		return c.refusal(i, err)
 	}
 	return nil
+}
+
+// untold reports whether a run may go of which its session wasn't told all: that
+// one is gone, and nobody can tell it any more, or somebody insists.
+func (c *runsRm) untold(a *app, i store.Info) bool {
+	return c.Force || i.Session != "" && a.goneSession(i.Session)
 }
 
 // keptError is a run that can't be removed for now, and what to do.
@@ -117,7 +123,7 @@ func (c *runsRm) removeOne(a *app, db store.Store, i store.Info) (gone bool, err
 	if err := c.refuses(a, db, i); err != nil || c.DryRun {
 		return err == nil, err
 	}
-	err = db.Remove(a.ctx, i.ID, c.Force, time.Now().UnixMilli())
+	err = db.Remove(a.ctx, i.ID, c.untold(a, i), time.Now().UnixMilli())
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil // somebody else was faster
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -60,32 +61,41 @@ func (c *runsWatch) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		ctx, stop := s.interruptible()
-		defer stop()
-		s.begin()
-		still := s.out.live("Ctrl-C stops watching; the run goes on")
-		defer still()
-		tick := time.NewTicker(watchEvery)
-		defer tick.Stop()
-		for {
-			if err := s.more(0); err != nil {
-				return err
-			}
-			over, err := s.over()
-			if err != nil || over {
-				if err == nil {
-					err = s.end()
-				}
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				a.code = exitInterrupt
-				return nil
-			case <-tick.C:
-			}
+		err = s.watch()
+		if errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("run %s was removed while it was watched", id)
 		}
+		return s.failed(err)
 	})
+}
+
+// watch prints what happens in the run until it is over.
+func (s *reader) watch() error {
+	ctx, stop := s.interruptible()
+	defer stop()
+	s.begin()
+	still := s.out.live("Ctrl-C stops watching; the run goes on")
+	defer still()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		if err := s.more(0); err != nil {
+			return err
+		}
+		over, err := s.over()
+		if err != nil || over {
+			if err == nil {
+				err = s.end()
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			s.app.code = exitInterrupt
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // watchEvery is how often a watcher looks for news.
@@ -138,7 +148,7 @@ func (s *reader) over() (bool, error) {
 // showAsked shows what a step asks the user, once, and how to answer while its run
 // is carried out.
 func (s *reader) showAsked(run *flow.Run) {
-	if !yields(run) || s.shown == run.Open.ID || s.out.json || s.app.lostSession(run) {
+	if !yields(run) || s.shown == run.Open.ID || s.out.json || s.app.lostSession(run) || s.app.lostStep(run) {
 		return
 	}
 	s.shown = run.Open.ID
@@ -151,7 +161,10 @@ func (s *reader) showAsked(run *flow.Run) {
 func (s *reader) left(run *flow.Run, info store.Info, now time.Time) (bool, error) {
 	if info.Behind != "" {
 		var err error
-		if run, info, err = s.db.Load(s.app.ctx, info.Behind); err != nil {
+		run, info, err = s.db.Load(s.app.ctx, info.Behind)
+		if errors.Is(err, store.ErrNotFound) { // it has ended and was removed
+			return false, nil
+		} else if err != nil {
 			return false, err
 		}
 	}

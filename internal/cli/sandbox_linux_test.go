@@ -93,7 +93,7 @@ func TestE47_BashInTheSandboxNeedsNoAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := permit("bash", json.RawMessage(`{"command":"echo x"}`))
-			if ok := j.Do == session.Allow; ok != c.runs || !ok && !strings.Contains(j.Nobody, "--allow bash") {
+			if ok := j.Do == session.Allow; ok != c.runs || !ok && !strings.Contains(j.Nobody, "--allow 'bash") {
 				t.Errorf("judged %s: %s", j.Do, j.Nobody)
 			}
 			if j := permit("read", json.RawMessage(`{"path":"a"}`)); j.Do != session.Allow {

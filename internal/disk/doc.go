@@ -32,7 +32,9 @@
 //
 // Each owner writes one segment and never to another file of the transcript.
 // A segment's number is its token: the highest number that begins a name in
-// transcript/ ("7.torn" counts), plus one. It has at least six digits in the
+// transcript/ ("7.torn" counts), plus one; more if a higher one is known to have
+// been used before the directory was put back from a copy or made anew, so
+// numbers may be missing. It has at least six digits in the
 // name, is the epoch of the segment's entries, and is never used twice.
 //
 // A segment is a sequence of records. A record is one entry in one line, as

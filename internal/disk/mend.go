@@ -140,7 +140,7 @@ func (m *Mending) clearBlobs(d directory, sums []string) error {
 func (d directory) succeed(lock *lock, by Mender) error {
 	s := &Session{Log: Log{ID: d.id}, dir: d, lock: lock}
 	open := transcript.Open{Why: transcript.OpenDeposit, Owner: by.Owner, Build: by.Build}
-	if err := s.open(open, stamp(by.Now)); err != nil {
+	if err := s.open(0, open, stamp(by.Now)); err != nil {
 		return err
 	}
 	return s.file.Close()

@@ -124,6 +124,16 @@ func (s *Session) begin(step string, text []byte) error {
 // *LockedError, *NotFoundError, *UnfinishedError, *DamageError or *NewerError
 // if it can't; the transcript is then as it was.
 func (h *Home) Open(id string, why transcript.OpenWhy, owner transcript.Owner, build string, now time.Time) (*Session, error) {
+	return h.OpenAbove(id, 0, why, owner, build, now)
+}
+
+// OpenAbove is Open, with a token that is larger than one that somebody knows of
+// the session: the directory can be an older copy, or made anew under the id of
+// one that was removed, and then has forgotten tokens that were used.
+func (h *Home) OpenAbove(id string, used int64, why transcript.OpenWhy, owner transcript.Owner, build string, now time.Time) (*Session, error) {
+	if used < 0 || used > maxUsed {
+		return nil, fmt.Errorf("session %s: its owners can't have used the token %d", id, used)
+	}
 	d, err := h.directory(id)
 	if err != nil {
 		return nil, err
@@ -135,11 +145,14 @@ func (h *Home) Open(id string, why transcript.OpenWhy, owner transcript.Owner, b
 	crashpoint.Here("open.locked")
 	s := &Session{Log: Log{ID: id}, dir: d, lock: lock}
 	open := transcript.Open{Why: why, Owner: owner, Build: build}
-	if err := s.open(open, stamp(now)); err != nil {
+	if err := s.open(int(used), open, stamp(now)); err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return s, nil
 }
+
+// maxUsed keeps tokens far below the 15 digits that a segment's name can have.
+const maxUsed = 1e12
 
 // open reads, seals and begins. The order matters:
 //
@@ -150,13 +163,13 @@ func (h *Home) Open(id string, why transcript.OpenWhy, owner transcript.Owner, b
 //  4. sync the predecessor: its last records may be whole and yet only in
 //     memory, and what is sealed must not get lost;
 //  5. write and sync the line that seals it.
-func (s *Session) open(open transcript.Open, now time.Time) error {
+func (s *Session) open(used int, open transcript.Open, now time.Time) error {
 	d := s.dir
 	c, l, err := d.sealable()
 	if err != nil {
 		return err
 	}
-	s.Token = c.highest + 1
+	s.Token = max(c.highest, used) + 1
 	s.path = d.segment(s.Token)
 	if s.file, err = d.newSegment(s.Token); err != nil {
 		return err

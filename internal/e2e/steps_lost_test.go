@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/gamma-harness/gamma/internal/host"
 )
 
 // lose removes a session by hand.
@@ -120,4 +122,52 @@ func (p *place) statusOf(run string) string {
 		}
 	}
 	return ""
+}
+
+// TestW37_ASessionOfAStepThatIsGone: who looks at a step that waits for its user
+// in a session that is gone, or answers it, is told so and what to do; it begins
+// anew.
+func TestW37_ASessionOfAStepThatIsGone(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.script(asksForPlace)
+	run := strings.TrimSpace(p.ok("run", "echo", "Which?", "--detach").stdout)
+	p.run("run", "--resume", run).has(t, 3, "Which one?")
+	child := host.ChildID(run)
+	p.lose(child)
+	told := []string{"session " + child, "is gone", "run --resume " + run, "runs cancel " + run}
+	for _, args := range [][]string{{"runs", "show", run}, {"runs", "show", run, "--json"}, {"runs", "watch", run}} {
+		r := p.run(args...)
+		r.has(t, 3, told...)
+		if strings.Contains(r.stdout+r.stderr, "Answer with") || strings.Contains(r.stdout, `"waits":true`) {
+			t.Errorf("%q says how to answer: %+v", args, r)
+		}
+	}
+	p.run("runs", "answer", run, "--text", "Blue").has(t, 1, told...)
+	p.script("version: 1\nsteps:\n" + submits(`{"answer": "Any."}`))
+	p.run("run", "--resume", run).has(t, 0, "Any.")
+}
+
+// TestW40_ARunWhoseSessionIsGoneIsRemoved: what nobody can be told any more holds
+// no run.
+func TestW40_ARunWhoseSessionIsGoneIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"named": {"runs", "rm", "last"}, "by its age": {"runs", "rm", "--older", "0d"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.script("version: 1\ndefault: {text: Said.}\n")
+			p.ok("exec", "Hello")
+			session := p.readSession().id
+			run := strings.TrimSpace(p.ok("run", "two-turn", "tea", "--detach", "--session", session).stdout)
+			_, end := p.begin("host", "--json")
+			eventually(t, "the run ends", func() bool { return p.statusOf(run) == "failed" })
+			end()
+			if r := p.run(args...); strings.Contains(r.stdout, "removed "+run) {
+				t.Fatalf("its session was to be told of it: %+v", r)
+			}
+			p.lose(session)
+			p.run(args...).has(t, 0, "removed "+run)
+		})
+	}
 }

@@ -64,6 +64,9 @@ type Verdict struct {
 	Rule string
 	// Text tells the model and the person what it means and what can be done.
 	Text string
+	// Remedy is what a person can do so that a call that asks isn't asked for,
+	// as a sentence.
+	Remedy string
 	// Once is set if a person's yes is good for all further calls of the same
 	// kind in this session; Grant takes it.
 	Once string

@@ -59,10 +59,11 @@ func (p *Policy) putAsk(v *Verdict, tool string, first *finding, count int, offe
 	remedy := "The user can allow it with " + flags(offers) + "."
 	switch {
 	case first.rule != nil:
-		remedy = "The user can change that rule."
+		remedy = "The user can change that rule; --allow doesn't overrule it."
 	case first.by == byAlways:
 		remedy = "Without --ask=always it would be allowed."
 	}
+	v.Remedy = remedy
 	what := first.sentence(tool) + more(count)
 	if p.cfg.Ask != AskNever {
 		v.Text = "Needs the user's yes by " + what + ". " + remedy

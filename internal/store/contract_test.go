@@ -208,6 +208,11 @@ func sessionFenced(t *testing.T, k *kit) {
 		}
 	}
 	k.fenced("an older owner", k.Own(k.ctx, "S", 7))
+	for session, want := range map[string]int64{"S": 8, "nobody's": 0} {
+		if got, err := k.Owned(k.ctx, session); err != nil || got != want {
+			t.Errorf("the token of %s: %d, %v", session, got, err)
+		}
+	}
 	done := flow.StepDone{Attempt: "r/say#1", Outcome: flow.StepOutcome{Stop: "ok", Text: "hello", SessionToken: 7}}
 	k.fenced("an answer under the session's old token", k.Commit(k.ctx, step(done)))
 	done.Outcome.SessionToken = 8

@@ -293,6 +293,12 @@ func (s *SQLite) Decision(ctx context.Context, id string) (Decision, error) {
 	return d, err
 }
 
+// Owned implements Store.
+func (s *SQLite) Owned(ctx context.Context, session string) (token int64, err error) {
+	err = s.one(ctx, `SELECT coalesce(max(token), 0) FROM session WHERE id=?`, []any{session}, &token)
+	return token, err
+}
+
 // Outbox implements Store.
 func (s *SQLite) Outbox(ctx context.Context, session string) ([]Note, error) {
 	var out []Note

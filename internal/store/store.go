@@ -218,6 +218,9 @@ type Store interface {
 	// Own stores a session's lease token where it is larger than the one that
 	// is there. ErrFenced: a larger one is there.
 	Own(ctx context.Context, session string, token int64) error
+	// Owned is the lease token that is stored for a session, 0 if there is none:
+	// who opens the session next needs a larger one.
+	Owned(ctx context.Context, session string) (int64, error)
 
 	// Removable says why a run can't be removed. ErrOpen: it hasn't ended, or
 	// somebody has its claim; ErrUntold: notes to its session wait, unless those

@@ -41,15 +41,21 @@ func killed(t *testing.T, shop string) {
 		t.Fatal(err)
 	}
 	first.Wait()
-	put(t, filepath.Join(dir, "go"))
 	for range 2 { // the second time it has ended already
 		out, err := exec.CommandContext(t.Context(), shop, dir, "1.2").CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "1.2: released true\n") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	if out, err := exec.CommandContext(t.Context(), shop, dir, "1.3", "no").CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "1.3: released false\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), shop).CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 2 || string(out) != "usage: shop DIR VERSION [yes|no]\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
 	tries, err := os.ReadFile(filepath.Join(dir, "build.txt"))
-	if err != nil || string(tries) != "begun\nbegun\n" {
+	if err != nil || string(tries) != "begun\nbegun\nbegun\n" {
 		t.Errorf("the build has begun %q, %v", tries, err)
 	}
 }
@@ -119,7 +125,6 @@ func hosted(t *testing.T, mytool string) {
 // commanded runs the same workflow by commands, each in a process of its own.
 func commanded(t *testing.T, mytool string) {
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "go"))
 	for _, c := range []struct {
 		code int
 		args string
@@ -148,13 +153,6 @@ func commanded(t *testing.T, mytool string) {
 				t.Errorf("mytool %s: no %q in\n%s", c.args, want, out)
 			}
 		}
-	}
-}
-
-func put(t *testing.T, file string) {
-	t.Helper()
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

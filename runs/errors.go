@@ -3,14 +3,13 @@ package runs
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/store"
 )
 
-// What a caller may have to handle.
+// What a caller may have to handle: constants, which nobody can change.
 const (
 	// ErrNotFound: there is no such run.
 	ErrNotFound = constant("there is no such run")
@@ -24,9 +23,15 @@ const (
 	ErrSession = constant("the workflow needs a session, which runs of this package don't have: start it with the command run")
 	// ErrUnavailable: the database can't be used for now.
 	ErrUnavailable = constant("try again later")
+	// ErrGone: the database was removed or replaced while it was open. Nothing
+	// more is written; close the host.
+	ErrGone = constant("the database is gone")
 	// ErrClosed: the host was closed.
 	ErrClosed = constant("the host is closed")
 )
+
+// errNotOpen is a mistake of the program, which nobody handles.
+const errNotOpen = constant("the host isn't open: use what Open returned")
 
 // constant is an error that is always the same.
 type constant string
@@ -40,7 +45,7 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string {
-	return "workflow " + e.Workflow + ": the input doesn't fit: " + strings.Join(e.Broken, "; ")
+	return (&host.InputError{Workflow: e.Workflow, Broken: e.Broken}).Error()
 }
 
 // RefusedError says why a run doesn't take what it was sent. Nothing has
@@ -71,6 +76,7 @@ func (e *EndedError) Error() string {
 func public(run string, err error) error {
 	var refused *flow.Refusal
 	var input *host.InputError
+	var node *host.NodeError
 	switch {
 	case err == nil:
 		return nil
@@ -78,10 +84,25 @@ func public(run string, err error) error {
 		return &RefusedError{run, refused.Code, refused.Reason}
 	case errors.As(err, &input):
 		return &InputError{input.Workflow, input.Broken}
+	case errors.As(err, &node):
+		return fmt.Errorf("workflow %s: node %s: %w", node.Workflow, node.Node, needs(node.Err))
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("run %s: %w", run, ErrNotFound)
+	case errors.Is(err, store.ErrGone):
+		return fmt.Errorf("%w: %w", ErrGone, err)
 	case errors.Is(err, store.ErrTryLater):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// needs is what a node needs, in the words of this package.
+func needs(err error) error {
+	switch {
+	case errors.Is(err, host.ErrNoSteps):
+		return ErrAgentSteps
+	case errors.Is(err, host.ErrNoSession), errors.Is(err, host.ErrNoOrigin):
+		return ErrSession
 	}
 	return err
 }

@@ -61,7 +61,8 @@ func buy(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	go host.Serve(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() { stop(host.Serve(ctx)) }() // without Serve, Watch would wait for ever
 	for run, err := range host.Watch(ctx, id) {
 		if err != nil {
 			return err

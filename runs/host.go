@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/gamma-harness/gamma/internal/catalog"
-	"github.com/gamma-harness/gamma/internal/flow"
 	"github.com/gamma-harness/gamma/internal/host"
 	"github.com/gamma-harness/gamma/internal/runner"
 	"github.com/gamma-harness/gamma/internal/store"
@@ -34,18 +32,17 @@ type Options struct {
 	AgentsElsewhere bool
 	// Trouble is told, by Serve, of a run that can't be carried on for now, and
 	// of a database that can't be used for now (run is ""). It may be called
-	// from several goroutines. nil: nobody listens.
+	// from several goroutines, and must not call Close. nil: nobody listens.
 	Trouble func(run string, err error)
 }
 
-// Host has a data directory open. All methods may be called from several
-// goroutines.
+// Host has a data directory open. Open makes it; all calls of another one fail.
+// All methods may be called from several goroutines.
 type Host struct {
 	catalog  *catalog.Catalog
 	db       store.Store
 	life     *host.Life
 	runs     *host.Runs
-	away     *away
 	agents   bool // steps for a model are carried out elsewhere
 	parallel int
 	wake     chan struct{} // Serve looks again
@@ -58,7 +55,7 @@ type Host struct {
 }
 
 // Open opens a data directory. All that is wrong with the workflows is in one
-// error: a nil one, two of one name. Close the host.
+// error: a nil one, two of one name. ctx is for opening only. Close the host.
 func Open(ctx context.Context, o Options) (*Host, error) {
 	var own []catalog.Make
 	for _, d := range o.Workflows {
@@ -95,16 +92,21 @@ func Open(ctx context.Context, o Options) (*Host, error) {
 	if o.Trouble != nil {
 		conf.Trouble = func(run string, err error) { o.Trouble(run, public(run, err)) }
 	}
-	h.away = &away{runs: map[string]bool{}}
-	conf.Elsewhere, conf.Steps = h.away.list, h.away
+	left := &away{runs: map[string]string{}, open: func() ([]store.Info, error) { return db.Select(h.ended, store.Which{Open: true}) }}
+	conf.Elsewhere, conf.Steps = left.list, left
 	conf.Wake = h.wake
 	h.runs = host.NewRuns(conf)
 	return h, nil
 }
 
 // Close ends Serve and Watch, waits for all calls that are under way, and closes
-// the database. Runs that are carried out are parked for any host.
+// the database. Runs that are carried out are parked for any host. It waits for
+// Serve, so a Trouble that calls it never returns. When it is called again, it
+// has nothing to do; it may then return before the first call has.
 func (h *Host) Close() error {
+	if h == nil || h.end == nil {
+		return errNotOpen
+	}
 	h.mu.Lock()
 	before := h.closed
 	h.closed = true
@@ -119,6 +121,9 @@ func (h *Host) Close() error {
 
 // enter begins a call. Its context ends with the host, too. Call leave.
 func (h *Host) enter(ctx context.Context) (within context.Context, leave func(), err error) {
+	if h == nil || h.end == nil {
+		return nil, nil, errNotOpen
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -145,6 +150,9 @@ type Place struct {
 // directory. The errors: *InputError; ErrUnknown; ErrAgentSteps; ErrSession;
 // ErrUnavailable; ErrClosed.
 func Start[In any](ctx context.Context, h *Host, flow *workflow.Flow[In], input In, at Place) (id string, err error) {
+	if flow == nil {
+		return "", errors.New("the workflow is nil: give what Define made")
+	}
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return "", fmt.Errorf("input: %w", err)
@@ -162,10 +170,7 @@ func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow
 	if err != nil {
 		return "", err
 	}
-	r := host.Request{Definition: d, Source: source, Input: input, Workspace: at.Workspace}
-	if len(d.Graph.NeedsSession()) > 0 {
-		return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, d.Graph.NeedsSession()[0], ErrSession)
-	}
+	r := host.Request{Definition: d, Source: source, Input: input, Workspace: at.Workspace, NoSteps: !h.agents}
 	if r.Workspace, err = filepath.Abs(at.Workspace); err != nil {
 		return "", fmt.Errorf("workspace: %w", err)
 	}
@@ -174,11 +179,6 @@ func (h *Host) start(ctx context.Context, d *workflow.Definition, input workflow
 	}
 	if at.Key != "" {
 		r.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte("gamma:"+source+"\n"+at.Key)).String()
-	}
-	for i := range d.Graph.Nodes {
-		if n := &d.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent && !h.agents {
-			return "", fmt.Errorf("workflow %s: node %s: %w", d.Graph.Name, n.ID, ErrAgentSteps)
-		}
 	}
 	id, err := h.runs.Start(ctx, r)
 	h.look()
@@ -200,8 +200,9 @@ func (h *Host) source(d *workflow.Definition) (string, error) {
 
 // Serve carries out the runs of the directory and fires their timers until ctx
 // ends or the host is closed; then what is under way is parked, and goes on with
-// the next Serve. The error is that of a database that can't be used at all, or
-// ErrClosed.
+// the next Serve. The error is that of a database that can't be used at all, as
+// ErrGone, or ErrClosed. After it nobody here carries a run on: end what waits
+// for one, as the example does.
 func (h *Host) Serve(ctx context.Context) error {
 	ctx, leave, err := h.enter(ctx)
 	if err != nil {
@@ -217,45 +218,4 @@ func (h *Host) look() {
 	case h.wake <- struct{}{}:
 	default: // it is about to look
 	}
-}
-
-// away stands for the host that carries out agent steps: it knows all kinds and
-// carries out none, and the runs that asked are left to that host.
-type away struct {
-	mu   sync.Mutex
-	runs map[string]bool
-}
-
-// Completions lists what the other host knows.
-func (a *away) Completions() []string {
-	return []string{workflow.ExpectSubmit, "assistant"}
-}
-
-// Look leaves the run to the other host: what its session has of the attempt
-// isn't known here.
-func (a *away) Look(_ context.Context, s runner.Step) (flow.StepOutcome, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.runs[s.Run] = true
-	return flow.StepOutcome{}, &runner.UnfitError{Why: "the step is for a model: it goes on with a host of the command line that has this workflow"}
-}
-
-// Step is never asked for, since Look says nothing.
-func (a *away) Step(ctx context.Context, s runner.Step) (flow.StepOutcome, error) {
-	return a.Look(ctx, s)
-}
-
-// Hold has nothing to hold.
-func (a *away) Hold(string) {}
-
-// list lists the runs that were left to the other host.
-func (a *away) list() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []string
-	for id := range a.runs {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -154,8 +155,11 @@ func (h *Host) List(ctx context.Context, limit int) ([]Run, error) {
 const pollWatch = 100 * time.Millisecond
 
 // Watch yields how a run stands, at once and after each change, until it has
-// ended; changes that follow each other fast may come as one. An error, which is
-// the last that is yielded, is one of Get, or why ctx has ended.
+// ended; changes that follow each other fast may come as one. It reads the whole
+// run ten times a second, so one Watch for each of many runs costs much: List
+// reads them all at once. An error, which is the last that is yielded, is one of
+// Get, or why ctx has ended. It doesn't end when Serve does; see the package
+// comment.
 func (h *Host) Watch(ctx context.Context, id string) iter.Seq2[Run, error] {
 	return func(yield func(Run, error) bool) {
 		tick := time.NewTicker(pollWatch)
@@ -163,6 +167,7 @@ func (h *Host) Watch(ctx context.Context, id string) iter.Seq2[Run, error] {
 		for seen := int64(-1); ; {
 			r, err := h.Get(ctx, id)
 			switch {
+			case errors.Is(err, errNotOpen):
 			case ctx.Err() != nil:
 				err = context.Cause(ctx)
 			case err != nil && h.ended.Err() != nil:

@@ -164,32 +164,6 @@ func thinking(t *testing.T) *workflow.Flow[Order] {
 	return flow
 }
 
-func TestW30_AgentStepsAreLeftToAHostOfTheCommandLine(t *testing.T) {
-	flow := thinking(t)
-	alone := opened(t, runs.Options{}, flow.Definition())
-	if _, err := runs.Start(t.Context(), alone, flow, Order{}, runs.Place{}); !errors.Is(err, runs.ErrAgentSteps) {
-		t.Errorf("got %v", err)
-	}
-	h := opened(t, runs.Options{AgentsElsewhere: true}, flow.Definition())
-	id, err := runs.Start(t.Context(), h, flow, Order{"a lamp"}, runs.Place{Workspace: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	go h.Serve(t.Context())
-	for run, err := range h.Watch(t.Context(), id) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if run.Status == runs.Parked {
-			if run.Reason != "host" || run.Node != "think" {
-				t.Errorf("got %+v", run)
-			}
-			return
-		}
-	}
-	t.Error("the run has ended")
-}
-
 func TestW7_OpenAndStartRefuseWhatTheyDontHave(t *testing.T) {
 	def := bought(t).Definition()
 	_, err := runs.Open(t.Context(), runs.Options{Dir: t.TempDir(), Workflows: []*workflow.Definition{nil, def, def}})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -126,9 +125,6 @@ func (c *execCmd) exec(a *app, out output) (int, error) {
 	return code, err
 }
 
-// maxPrompt is how many bytes a prompt may have.
-const maxPrompt = 16 << 20
-
 // prompt reads the prompt; nil means to resume.
 func (c *execCmd) prompt(a *app) (*string, error) {
 	if c.Resume != "" && c.Fork != "" || c.Continue && c.Resume+c.Fork != "" {
@@ -149,14 +145,10 @@ func (c *execCmd) prompt(a *app) (*string, error) {
 	}
 	text := strings.Join(c.Prompt, " ")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
-		if err != nil {
-			return nil, fmt.Errorf("prompt from standard input: %w", err)
+		var err error
+		if text, err = readStdin(a.stdin, "the prompt"); err != nil {
+			return nil, err
 		}
-		if len(b) > maxPrompt {
-			return nil, usagef("the prompt on standard input has more than %d MiB: name a file in it instead", maxPrompt>>20)
-		}
-		text = string(b)
 	} else if len(c.Prompt) == 0 {
 		if c.Resume != "" || c.Continue {
 			return nil, nil

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/disk"
 	"github.com/gamma-harness/gamma/internal/owner"
 	"github.com/gamma-harness/gamma/internal/session"
@@ -44,11 +44,10 @@ Examples:
 func (c *injectCmd) Run(a *app) error {
 	text := strings.Join(c.Text, " ")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt) /* the check tells the size */)
-		if err != nil {
-			return fmt.Errorf("text from standard input: %w", err)
+		var err error
+		if text, err = readStdin(a.stdin, "the text"); err != nil {
+			return err
 		}
-		text = string(b)
 	}
 	if c.ID == "" {
 		c.ID = uuid.NewString()
@@ -94,6 +93,9 @@ func howTold(done wire.Accepted) string {
 func (a *app) deliver(home *disk.Home, id string, arrival transcript.Arrive, tell func(context.Context, *owner.Client) (wire.Accepted, error)) (wire.Accepted, error) {
 	for try := 0; ; try++ {
 		out, err := toOwner(a.ctx, home.Dir(), id, tell)
+		if errors.Is(err, context.DeadlineExceeded) && a.ctx.Err() == nil {
+			err = deafError(home, id)
+		}
 		if !errors.Is(err, owner.ErrNotLive) {
 			return out, err
 		}
@@ -110,12 +112,22 @@ func (a *app) deliver(home *disk.Home, id string, arrival transcript.Arrive, tel
 // answerTime is how long a session's owner may take to answer.
 const answerTime = 10 * time.Second
 
+// deafError says of a session's owner that it doesn't answer.
+func deafError(home *disk.Home, id string) error {
+	who := "the process that has session " + id
+	if h, err := home.Holder(id); err == nil && h != nil {
+		who = fmt.Sprintf("process %d, which has session %s,", h.PID, id)
+	}
+	return fmt.Errorf("%s hasn't answered in %d s: is it stopped? It may still take this when it goes on: repeat it with the same --key (--id), so that it counts once",
+		who, int(answerTime.Seconds()))
+}
+
 func toOwner(ctx context.Context, home, id string, ask func(context.Context, *owner.Client) (wire.Accepted, error)) (wire.Accepted, error) {
 	client, err := owner.Dial(home, id)
 	if err != nil {
 		return wire.Accepted{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, crashpoint.Quick(answerTime))
 	defer cancel()
 	out, err := ask(ctx, client)
 	out.Live = true

@@ -30,7 +30,7 @@ func outcome(r *session.Run) (status string, code int) {
 	case transcript.Done, transcript.NoYield:
 		status, code = "done", exitDone
 	case transcript.Interrupted:
-		if status, code = "done", exitDone; r.Detail != "" { // a copy's: nothing goes on without words
+		if status, code = "done", exitDone; r.Copied { // nothing goes on without words
 			status, code = "needs_human", exitHuman
 		}
 	case transcript.Yield:
@@ -115,7 +115,7 @@ func epilogue(r wire.Result, repeat bool) (why, hint string) {
 		}
 		return run("Stopped by you.", "was stopped by you."), goOn
 	case transcript.Interrupted:
-		if r.Detail != "" {
+		if r.Status == "needs_human" {
 			return "Nothing to go on with: " + r.Detail + ".", goOn
 		}
 	case transcript.Limit:

@@ -99,7 +99,7 @@ func (c *runCmd) carry(a *app, r *flowing) error {
 		a.code = exitDone
 		r.out.queued(r.id)
 		r.out.result(wire.RunResult{Type: "result", Run: r.id, Workflow: r.info.Workflow, Status: string(flow.Queued)},
-			"Carry it out with (or gamma host):\n    "+program()+" run --resume "+r.id)
+			"Carry it out with (or "+program()+" host):\n    "+program()+" run --resume "+r.id)
 		return r.broken(false)
 	}
 	return r.drive(ctx)
@@ -208,7 +208,7 @@ func (r *flowing) prepare(c *runCmd) error {
 	} else if err := r.start(c); err != nil {
 		return err
 	}
-	_, info, err := r.db.Load(ctx, r.id)
+	run, info, err := r.db.Load(ctx, r.id)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", r.id, err)
 	}
@@ -224,13 +224,19 @@ func (r *flowing) prepare(c *runCmd) error {
 			return err
 		}
 	}
-	if c.Resume == "" || info.Status != flow.Waiting && info.Status != flow.Parked {
-		return nil
-	}
-	if info.Reason == flow.ForPause || info.Reason == flow.ForOperator {
+	if c.Resume != "" && stopped(run) {
 		return r.host.Send(ctx, r.id, flow.Resume{By: r.app.person()})
 	}
 	return nil
+}
+
+// stopped reports whether a run goes on only when a person says so: it is
+// paused, is to be paused at its next step, or was left to the operator.
+func stopped(r *flow.Run) bool {
+	if r.Status.Ended() {
+		return false
+	}
+	return r.Pause || (r.Status == flow.Waiting || r.Status == flow.Parked) && (r.Reason == flow.ForPause || r.Reason == flow.ForOperator)
 }
 
 // person names who gives commands here.

@@ -56,11 +56,10 @@ func (c *runCmd) input(a *app, def *workflow.Definition) (workflow.JSON, error) 
 func (c *runCmd) task(stdin io.Reader) (workflow.JSON, error) {
 	task := strings.Join(c.Task, " ")
 	if task == "-" {
-		b, err := io.ReadAll(io.LimitReader(stdin, maxPrompt))
-		if err != nil {
-			return nil, fmt.Errorf("task from standard input: %w", err)
+		var err error
+		if task, err = readStdin(stdin, "the task"); err != nil {
+			return nil, err
 		}
-		task = string(b)
 	}
 	return json.Marshal(map[string]string{"task": strings.ToValidUTF8(task, "\uFFFD")})
 }

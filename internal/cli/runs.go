@@ -135,7 +135,7 @@ func (runsList) Help() string {
 
 Examples:
   gamma runs list
-  gamma runs list --json | jq -r 'select(.status=="waiting").run'`
+  gamma runs list --json | jq -r 'select(.waits or .status=="waiting").run'`
 }
 
 // Run lists runs.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +28,7 @@ type runsAnswer struct {
 
 // Help is the long help.
 func (runsAnswer) Help() string {
-	return `Answers what a run waits for: a decision, a checkpoint, or a step's question. The first answer of a decision wins. The words for a step reach it at once if a process carries the run out. Where none does, the run is queued: gamma host takes it up, or "gamma run --resume ID".
+	return `Answers what a run waits for: a decision, a checkpoint, or a step's question. The first answer of a decision wins. The words for a step reach it at once if a process carries the run out. Where none does, an answered run is queued: gamma host takes it up, or "gamma run --resume ID"; a step in a session of gamma run or gamma exec goes on with the latter alone.
 
 Examples:
   gamma runs answer last --choice yes
@@ -43,6 +42,7 @@ func (c *runsAnswer) Run(a *app) error {
 	if err := c.check(a.stdin); err != nil {
 		return err
 	}
+	again := c.Key != "" && c.Choice+c.JSON == "" // may be given for a second time
 	if c.Key == "" {
 		c.Key = uuid.NewString()
 	}
@@ -50,6 +50,14 @@ func (c *runsAnswer) Run(a *app) error {
 		run, info, err := h.Store.Load(a.ctx, id)
 		if err != nil {
 			return fmt.Errorf("run %s: %w", id, err)
+		}
+		if again {
+			switch was, err := c.repeated(a, h, run); {
+			case err != nil:
+				return err
+			case was:
+				return a.answered(h, id)
+			}
 		}
 		if a.lostSession(run) && run.Open != nil && run.Open.There {
 			err = errors.New(lostText(run, true))
@@ -80,11 +88,11 @@ func (c *runsAnswer) check(stdin io.Reader) error {
 		if *from != "-" {
 			continue
 		}
-		b, err := io.ReadAll(io.LimitReader(stdin, maxPrompt))
+		text, err := readStdin(stdin, "the answer")
 		if err != nil {
-			return fmt.Errorf("answer from standard input: %w", err)
+			return err
 		}
-		*from = string(bytes.TrimSpace(b))
+		*from = strings.TrimSpace(text)
 		if *from == "" {
 			return usagef("the answer on standard input is empty")
 		}
@@ -160,7 +168,8 @@ func (a *app) answered(h *host.Runs, id string) error {
 	if err != nil {
 		return fmt.Errorf("run %s: %w", id, err)
 	}
-	now, next := single(statusOf(info)), "Go on with (or gamma host):\n    "+program()+" run --resume "+id
+	goOn := program() + " run --resume " + id
+	now, next := single(statusOf(info)), "Go on with (or "+program()+" host):\n    "+goOn
 	switch who := carriedBy(info); {
 	case run.Status == flow.Completed:
 		out, err := outputOf(a.ctx, h.Store, run)
@@ -172,8 +181,12 @@ func (a *app) answered(h *host.Runs, id string) error {
 		now, next = single(endedText(string(run.Status), run.Reason, run.Message)), ""
 	case who != "":
 		now, next = "carried out by "+who, "Follow it with:\n    "+program()+" runs watch "+id
-	case yields(run):
-		now = "the words wait for whoever goes on"
+	case yields(run): // in a person's session, which no host wakes
+		now, next = "the words wait for whoever goes on", "Go on with:\n    "+goOn
+	case run.Pause || run.Reason == flow.ForPause:
+		next = "Let it go on with:\n    " + program() + " runs resume " + id
+	case run.Status == flow.Parked && run.Reason == flow.ForSession:
+		next = "Go on with:\n    " + goOn
 	}
 	_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(id+"  answered · "+now+"\n"+next))
 	return err

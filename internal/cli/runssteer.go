@@ -100,7 +100,7 @@ func (a *app) unresumed(h *host.Runs, id string, err error) error {
 			return fmt.Errorf("%w. %s", refusal(err), strings.Join(answerHint(g, run), "\n"))
 		}
 	case carriedBy(info) == "":
-		return fmt.Errorf("%w. Carry it out with (or gamma host):\n    %s run --resume %s", refusal(err), program(), id)
+		return fmt.Errorf("%w. Carry it out with (or %s host):\n    %s run --resume %s", refusal(err), program(), program(), id)
 	}
 	return refusal(err)
 }

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/gamma-harness/gamma/internal/crashpoint"
 	"github.com/gamma-harness/gamma/internal/fakeprovider"
 )
 
@@ -77,4 +80,26 @@ func TestE13_InjectIntoASessionThatSleeps(t *testing.T) {
 		t.Errorf("the second request: %s", body)
 	}
 	strict(t, fake)
+}
+
+// TestC8_AnOwnerThatIsStopped: who speaks to it is told of its process, and that
+// the words may still be taken.
+func TestC8_AnOwnerThatIsStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.bin = crashBin
+	p.env = append(p.env, crashpoint.QuickVariable+"=20")
+	r := p.began(toolThat(slowTool))
+	pid := r.cmd.Process.Pid
+	defer func() {
+		r.kill()
+		r.end()
+	}()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	got := p.run("inject", p.readSession().id, "--kind", "artifact_update", "new")
+	if got.code != 1 || !strings.Contains(got.stderr, fmt.Sprintf("process %d, which has session", pid)) || !strings.Contains(got.stderr, "repeat it with the same") {
+		t.Errorf("%+v", got)
+	}
 }

@@ -325,3 +325,18 @@ func TestW40_HostsShareTheQueue(t *testing.T) {
 		t.Errorf("the host printed:\n%s", out)
 	}
 }
+
+// TestW11_ResumeLiftsAPauseThatWaits: a killed run that is to be paused at its
+// next step goes on with the first command that says so.
+func TestW11_ResumeLiftsAPauseThatWaits(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.bin = crashBin
+	if !p.diesAt("store.after-commit:4", "run", "command-batch") {
+		t.Fatal("it didn't die")
+	}
+	p.ok("runs", "pause", "last")
+	if r := p.ok("run", "--resume", "last"); p.runStatus() != "completed " {
+		t.Errorf("%s: %+v", p.runStatus(), r)
+	}
+}

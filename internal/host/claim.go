@@ -20,6 +20,14 @@ type claim struct {
 	token int64
 	kept  bool   // the newest commit didn't give it back
 	left  func() // comes before it is given back
+	waits func() // the open step waits for the user; nil: nobody wants to know
+}
+
+// told passes on that the run waits for its user.
+func (c *claim) told(run *flow.Run) {
+	if c.waits != nil && run.Open != nil && run.Open.Waits {
+		c.waits()
+	}
 }
 
 // Commit stores a commit. The claim goes back with it when the run no longer

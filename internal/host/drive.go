@@ -33,7 +33,7 @@ func (h *Runs) Drive(ctx context.Context, id string, notice func(holder string, 
 			return nil, fmt.Errorf("run %s: claim: %w", id, err)
 		}
 		if c != nil {
-			run, err := h.carry(ctx, *c)
+			run, err := h.carry(ctx, *c, nil)
 			switch {
 			case errors.Is(err, runner.ErrLost):
 			case err != nil: // who tries again shall not have to wait for the lease

@@ -101,17 +101,18 @@ type Request struct {
 	Input      workflow.JSON
 	Session    string // of origin; "": none
 	Workspace  string
+	NoSteps    bool // a workflow with a step for a model is refused, as by a host without Steps
 }
 
 // Check says why a run can't be started, nil if it can. What is wrong with its
 // input is found here as far as its schema tells.
 func (r Request) Check() error {
 	if need := r.Definition.Graph.NeedsSession(); len(need) > 0 && r.Session == "" {
-		what := flow.NoSession
+		why := ErrNoSession
 		if r.Definition.Graph.Node(need[0]).NodeType == workflow.TypeNotify {
-			what = "a notification requires an origin session"
+			why = ErrNoOrigin
 		}
-		return fmt.Errorf("workflow %s: node %s: %s", r.Definition.Graph.Name, need[0], what)
+		return &NodeError{r.Definition.Graph.Name, need[0], why}
 	}
 	if !utf8.Valid(r.Input) || len(r.Input) > maxInput {
 		return &InputError{r.Definition.Graph.Name, []string{fmt.Sprintf("it has %d bytes; at most %d bytes of UTF-8 are allowed", len(r.Input), maxInput)}}
@@ -146,19 +147,46 @@ func (e *InputError) Error() string {
 	return text
 }
 
-// ErrNoSteps: a workflow has a step for a model, and the host carries out none.
-var ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
+// What a node needs that a run wouldn't have.
+var (
+	// ErrNoSession: of an assistant step, a session of origin.
+	ErrNoSession = errors.New(flow.NoSession)
+	// ErrNoOrigin: of a notification, the same.
+	ErrNoOrigin = errors.New("a notification requires an origin session")
+	// ErrNoSteps: of a step for a model, a host that carries such steps out.
+	ErrNoSteps = errors.New("it is a step for a model, and this process carries out none")
+)
+
+// NodeError says which node of a workflow keeps it from being started.
+type NodeError struct {
+	Workflow, Node string
+	Err            error
+}
+
+func (e *NodeError) Error() string {
+	return "workflow " + e.Workflow + ": node " + e.Node + ": " + e.Err.Error()
+}
+
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// noSteps says that the workflow has a step for a model, nil if it has none.
+func (r Request) noSteps() error {
+	for i := range r.Definition.Graph.Nodes {
+		if n := &r.Definition.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
+			return &NodeError{r.Definition.Graph.Name, n.ID, ErrNoSteps}
+		}
+	}
+	return nil
+}
 
 // Start stores a run, queued for any host. The same id twice is one run.
 func (h *Runs) Start(ctx context.Context, r Request) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
 	}
-	if h.Steps == nil {
-		for i := range r.Definition.Graph.Nodes {
-			if n := &r.Definition.Graph.Nodes[i]; n.NodeType == workflow.TypeAgent {
-				return "", fmt.Errorf("workflow %s: node %s: %w", r.Definition.Graph.Name, n.ID, ErrNoSteps)
-			}
+	if h.Steps == nil || r.NoSteps {
+		if err := r.noSteps(); err != nil {
+			return "", err
 		}
 	}
 	if r.ID == "" {
@@ -228,7 +256,8 @@ func (h *Runs) hunt(run string) store.Hunt {
 
 // carry carries out a run that was claimed, and returns how it stands then. A
 // broken invariant of the engine ends the run's turn here, not the process.
-func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err error) {
+// waits, if it is set, is called when a step of it waits for the user.
+func (h *Runs) carry(ctx context.Context, c store.Claimed, waits func()) (run *flow.Run, err error) {
 	left := func() {}
 	if h.Carries != nil {
 		left = sync.OnceFunc(h.Carries(c.Run))
@@ -240,14 +269,14 @@ func (h *Runs) carry(ctx context.Context, c store.Claimed) (run *flow.Run, err e
 			run, err = nil, fmt.Errorf("run %s: panic: %v", c.Run, r)
 		}
 	}()
-	if run, err = h.carryOn(ctx, c, left); errors.Is(err, runner.ErrLost) {
+	if run, err = h.carryOn(ctx, c, left, waits); errors.Is(err, runner.ErrLost) {
 		h.over(ctx, c.Run)
 	}
 	return run, err
 }
 
-func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left func()) (*flow.Run, error) {
-	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left}
+func (h *Runs) carryOn(ctx context.Context, c store.Claimed, left, waits func()) (*flow.Run, error) {
+	cl := &claim{host: h, run: c.Run, token: c.Token, kept: true, left: left, waits: waits}
 	out, err := h.claimed(ctx, c, cl)
 	if cl.kept && (err == nil || errors.Is(err, runner.ErrLost)) { // a lost one stays lost
 		left()
@@ -296,8 +325,12 @@ func (h *Runs) claimed(ctx context.Context, c store.Claimed, cl *claim) (*flow.R
 	if h.Env != nil {
 		conf.Env = h.Env(info.Workspace)
 	}
-	if h.Observe != nil {
-		conf.Observe = func(before *flow.Run, commit *flow.Commit) { h.Observe(c.Run, before, commit) }
+	cl.told(run)
+	conf.Observe = func(before *flow.Run, commit *flow.Commit) {
+		cl.told(commit.Next)
+		if h.Observe != nil {
+			h.Observe(c.Run, before, commit)
+		}
 	}
 	if h.Trouble != nil {
 		conf.Trouble = func(err error) { h.Trouble(c.Run, err) }
@@ -315,17 +348,15 @@ func (h *Runs) live(session string) bool {
 }
 
 // Work claims and carries out runs until its context ends, at most parallel at
-// once, and fires timers. Runs that are carried out then are parked. A run that
+// once, and fires timers. One whose step waits for the user isn't counted from
+// then on: people may take days. Runs that are carried out then are parked. A run that
 // can't be carried on keeps its claim, so that it is tried again only when the
 // lease has run out. A store that can't be used for now is waited for. The error
 // is that of one that can't be used at all.
 func (h *Runs) Work(ctx context.Context, parallel int) error {
 	slots := make(chan struct{}, parallel)
-	defer func() {
-		for range parallel {
-			slots <- struct{}{} // all have ended
-		}
-	}()
+	var carried sync.WaitGroup
+	defer carried.Wait()
 	tick := time.NewTicker(pollRuns)
 	defer tick.Stop()
 	for {
@@ -351,12 +382,13 @@ func (h *Runs) Work(ctx context.Context, parallel int) error {
 			}
 			continue
 		}
-		go func() {
-			defer func() { <-slots }()
-			if _, err := h.carry(ctx, *c); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
+		free := sync.OnceFunc(func() { <-slots })
+		carried.Go(func() {
+			defer free()
+			if _, err := h.carry(ctx, *c, free); err != nil && !errors.Is(err, runner.ErrLost) && h.Trouble != nil {
 				h.Trouble(c.Run, err)
 			}
-		}()
+		})
 	}
 }
 

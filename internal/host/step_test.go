@@ -405,3 +405,50 @@ func TestW31_AYieldWaitsForTheUser(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestW31_AStepThatWaitsTakesNoSlot: a host that may carry out one run at once
+// goes on with others while a step waits for the user, also after it has taken
+// that run up anew.
+func TestW31_AStepThatWaitsTakesNoSlot(t *testing.T) {
+	p := newPlace(t)
+	p.echo()
+	p.define("one", w.Compute("a", func(*w.Ctx) (string, error) { return "x", nil }))
+	q := p.process("h", p.script("  - tools: [{name: message_user, args: {message: 'Which?', blockOnUser: true, reason: input}}]\n"+
+		submits("blue")+"  - text: ok\n"))
+	h := q.open("")
+	asks := q.begin("echo", h.id)
+	work := func(do func()) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- q.runs.Work(ctx, 1) }()
+		do()
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	status := func(id string, want flow.Status) func() bool {
+		return func() bool {
+			r, _, err := p.db.Load(t.Context(), id)
+			return err == nil && r.Status == want
+		}
+	}
+	waits := func() bool {
+		r, _, err := p.db.Load(t.Context(), asks)
+		return err == nil && r.Open != nil && r.Open.Waits && r.Status == flow.Running
+	}
+	for range 2 {
+		work(func() {
+			p.soon("the step waits", waits)
+			p.soon("another run ends beside it", status(p.start(q.runs, "one"), flow.Completed))
+		})
+	}
+	work(func() {
+		p.soon("it is taken up", waits)
+		words := transcript.Arrive{AID: "a", Class: transcript.ClassPrompt, Human: true, Text: "The blue one."}
+		if r, err := h.agent.Send(t.Context(), session.Arrives{Arrive: words}); err != nil || r.Err != nil {
+			t.Fatal(err, r.Err)
+		}
+		p.soon("the run ends", status(asks, flow.Completed))
+	})
+}

@@ -373,7 +373,7 @@ func (s *State) applyAbort(e transcript.Entry, b *transcript.Abort) {
 func (s *State) applySettled(id transcript.ID, b *transcript.Settled) {
 	r := s.Run
 	s.stepSettled(id, r, b)
-	r.Reason, r.Detail, r.Settled = b.Reason, b.Detail, id
+	r.Reason, r.Detail, r.Copied, r.Settled = b.Reason, b.Detail, b.Copied, id
 	s.Last, s.Run, s.Req, s.InTurn = r, nil, transcript.ID{}, false
 	if mutant("HoldForgotten:" + string(b.Reason)) {
 		return

@@ -111,7 +111,9 @@ func planInterrupted(s *State, env Env) []transcript.Body {
 		return one(notRun(c, "the run was interrupted before this call started"))
 	}
 	if why == transcript.Interrupted && s.copiedStep() {
-		return one(s.settle(why, copyNote))
+		b := s.settle(why, copyNote)
+		b.Copied = true
+		return one(b)
 	}
 	return one(s.settle(why, ""))
 }

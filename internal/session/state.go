@@ -133,6 +133,7 @@ type Run struct {
 	Denials  []Denial
 	Reason   transcript.Reason // set when settled
 	Detail   string
+	Copied   bool // settled since it is a step that goes on in the original of this copy
 	Settled  transcript.ID
 	LastFail *transcript.Fail
 }

@@ -48,4 +48,5 @@ type Settled struct {
 	Adopted bool   `json:"adopted,omitempty"`
 	More    bool   `json:"more,omitempty"` // a queued message starts the next run at once
 	Attempt string `json:"attempt,omitempty"`
+	Copied  bool   `json:"copied,omitempty"` // a step of a workflow that goes on in the session this one is a copy of
 }

@@ -17,7 +17,7 @@ type Release struct {
 type Report struct {
 	Version  string `json:"version"`
 	Released bool   `json:"released"`
-	By       string `json:"by,omitempty"`
+	Why      string `json:"why,omitempty"` // it isn't
 }
 
 type verdict string
@@ -27,7 +27,7 @@ func Flow() (*w.Flow[Release], error) {
 	in := w.Input[Release]()
 	build := w.Shell("build",
 		func(c *w.Ctx) w.Command {
-			return w.Command{Command: "sh", Args: []string{"-c", "echo begun >> build.txt; while [ ! -e go ]; do sleep 0.05; done; echo built"}}
+			return w.Command{Command: "sh", Args: []string{"-c", "echo begun >> build.txt; sleep 2; echo built"}}
 		},
 		func(_ *w.Ctx, r w.ShellResult) (string, error) { return r.Stdout, nil })
 	ask := w.HumanDecision("ask", "release manager",
@@ -37,7 +37,7 @@ func Flow() (*w.Flow[Release], error) {
 		return Report{Version: in.Of(c).Version, Released: true}, nil
 	})
 	no := w.Compute("keep", func(c *w.Ctx) (Report, error) {
-		return Report{Version: in.Of(c).Version, By: ask.Of(c).Text}, nil
+		return Report{Version: in.Of(c).Version, Why: ask.Of(c).Text}, nil
 	})
 	return w.Define("deploy", in, build, w.Description("Build, ask a person, release."),
 		w.Then(build, ask), w.Route(ask, w.Lanes[verdict]{"yes": yes, "no": no}))

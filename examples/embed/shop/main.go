@@ -1,5 +1,6 @@
-// Command shop releases in its own process: shop DIR VERSION [ANSWER] starts the
-// release of a version, or goes on with it, and prints what came of it.
+// Command shop releases in its own process: shop DIR VERSION [yes|no] starts the
+// release of a version, or goes on with it, answers its question (yes), and
+// prints what came of it. Kill it while it builds, and start it again.
 package main
 
 import (
@@ -15,9 +16,14 @@ import (
 )
 
 func main() {
+	args := os.Args[1:]
+	if len(args) < 2 || len(args) > 3 {
+		fmt.Fprintln(os.Stderr, "usage: shop DIR VERSION [yes|no]")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := release(ctx, os.Args[1], os.Args[2], append(os.Args, "yes")[3]); err != nil {
+	if err := release(ctx, args[0], args[1], append(args, "yes")[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "shop:", err)
 		os.Exit(1)
 	}
@@ -38,15 +44,15 @@ func release(ctx context.Context, dir, version, answer string) error {
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- host.Serve(ctx) }()
+	ctx, end := context.WithCancelCause(ctx)
+	go func() { end(host.Serve(ctx)) }() // without Serve, Watch would wait for ever
 	for run, err := range host.Watch(ctx, id) {
 		if err != nil {
 			return err
 		}
 		fmt.Println(run.Status, run.Reason, run.Node)
 		if q := run.Question; q != nil {
-			err := host.Answer(ctx, id, runs.Answer{Question: q.ID, Choice: answer, By: "shop", Key: "answer:" + q.ID})
+			err := host.Answer(ctx, id, runs.Answer{Question: q.ID, Choice: answer, Text: why(answer), By: "shop", Key: "answer:" + q.ID})
 			if err != nil {
 				return err
 			}
@@ -58,4 +64,12 @@ func release(ctx context.Context, dir, version, answer string) error {
 	}
 	fmt.Printf("%s: released %v\n", report.Version, report.Released)
 	return nil
+}
+
+// why is the text that the answer no asks for.
+func why(answer string) string {
+	if answer == "no" {
+		return "the shop says so"
+	}
+	return ""
 }

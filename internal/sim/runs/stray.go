@@ -44,6 +44,9 @@ func (o *owned) closed(over []string) {
 		if r != nil && r.Abort != nil && r.Step != nil && r.Step.Attempt == st.Attempt {
 			continue // its tools are being stopped
 		}
+		if a := o.actor.State.Attempt(st.Attempt); a.Answer != (transcript.ID{}) && !a.Answered {
+			continue // it has its answer, and a person's words behind that go on with its run
+		}
 		if slices.Contains(over, st.Attempt) {
 			o.w.fail("%s goes on with attempt %s, for which its run doesn't wait", o.s.id, st.Attempt)
 		}

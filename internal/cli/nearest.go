@@ -10,6 +10,9 @@ import (
 
 // nearest is the name that was meant, if one is near; "" if none is.
 func nearest(text string, names []string) string {
+	if len([]rune(text)) > farthest {
+		return ""
+	}
 	best, least := "", max(1, len([]rune(text))/3)+1
 	for _, n := range names {
 		if d := apart(strings.ToLower(text), n); d < least {

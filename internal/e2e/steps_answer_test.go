@@ -10,6 +10,18 @@ import (
 // colour is a script whose model asks before it submits.
 const colour = "version: 1\nsteps:\n  - tools: [{name: message_user, args: {message: \"Which colour?\\nRed or blue?\", blockOnUser: true, reason: input}}]\n"
 
+// asksForColour is a run whose step waits for the user, and that nobody carries
+// out.
+func asksForColour(t *testing.T) (p *place, id string) {
+	t.Helper()
+	p = newPlace(t)
+	p.script(colour + submits(`{"answer": "blue"}`))
+	if r := p.run("run", "echo", "Paint it."); r.code != 3 {
+		t.Fatalf("%+v", r)
+	}
+	return p, p.runID()
+}
+
 // shows reports which of the texts aren't in a command's output.
 func (r ran) shows(t *testing.T, wants ...string) {
 	t.Helper()
@@ -60,12 +72,7 @@ func TestW36_AHostsStepIsAnsweredWhileTheHostLives(t *testing.T) {
 	})
 	t.Run("nobody carries it out", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		p.script(colour + submits(`{"answer": "blue"}`))
-		if r := p.run("run", "echo", "Paint it."); r.code != 3 {
-			t.Fatalf("%+v", r)
-		}
-		id := p.runID()
+		p, id := asksForColour(t)
 		for range 2 { // with the same key: once
 			p.ok("runs", "answer", id, "--text", "The blue one.", "--key", "once").shows(t, "run --resume "+id)
 		}

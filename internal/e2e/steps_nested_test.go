@@ -81,16 +81,23 @@ func TestW40_ARunStartedInAHostsSession(t *testing.T) {
 	}
 }
 
+// hostDiesInTheReply kills a host while the model is asked for the reply of a run
+// that was started in a session of hosts.
+func (p *place) hostDiesInTheReply() {
+	p.t.Helper()
+	p.script(nestedScript("60000"))
+	p.ok("run", "echo", "tea", "--detach")
+	cmd, _ := p.begin("host", "--json")
+	eventually(p.t, "the reply is asked for", func() bool { asked, _ := p.replies(); return asked == 4 })
+	die(cmd)
+}
+
 // TestW40_AHostsSessionInUse: a run that was started in a session of hosts waits
 // as long as another process has that session, and goes on then by itself.
 func TestW40_AHostsSessionInUse(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.script(nestedScript("60000"))
-	p.ok("run", "echo", "tea", "--detach")
-	cmd, _ := p.begin("host", "--json")
-	eventually(t, "the reply is asked for", func() bool { asked, _ := p.replies(); return asked == 4 })
-	die(cmd)
+	p.hostDiesInTheReply()
 	home, err := disk.OpenHome(p.home)
 	if err != nil {
 		t.Fatal(err)
@@ -123,11 +130,7 @@ func TestW40_AHostsSessionInUse(t *testing.T) {
 func TestW40_AHostsSessionThatIsGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.script(nestedScript("60000"))
-	p.ok("run", "echo", "tea", "--detach")
-	cmd, _ := p.begin("host", "--json")
-	eventually(t, "the reply is asked for", func() bool { asked, _ := p.replies(); return asked == 4 })
-	die(cmd)
+	p.hostDiesInTheReply()
 	session := p.readSession().id
 	home, err := disk.OpenHome(p.home)
 	if err != nil {

@@ -25,12 +25,7 @@ func TestW18_WordsUnderAKeyCountOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("to a step", func(t *testing.T) {
 		t.Parallel()
-		p := newPlace(t)
-		p.script(colour + submits(`{"answer": "blue"}`))
-		if r := p.run("run", "echo", "Paint it."); r.code != 3 {
-			t.Fatalf("%+v", r)
-		}
-		id := p.runID()
+		p, id := asksForColour(t)
 		p.ok("runs", "answer", id, "--text", "The blue one.", "--key", "once")
 		p.again(t, id, "The blue one.")
 		p.ok("run", "--resume", id)
